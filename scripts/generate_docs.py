@@ -194,10 +194,8 @@ def hosts() -> str:
         *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in make_capability_table()),
         "",
         "If an agent cannot do what a hook wants, you get a message, in the agent or on stderr. A question becomes a refusal where",
-        (
-            "something can be refused, and a stop becomes a block; a new input becomes a refusal that names it, a new output is "
-            "dropped, and context is shown to you."
-        ),
+        "something can be refused, and a stop becomes a block; a new input becomes a refusal that names it, a new output",
+        "is dropped, and context is shown to you.",
     ]
     for host in tables:
         lines += _host(host)

@@ -248,6 +248,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         setup.trace,
         sessions,
         setup.recorder,
+        sessions,
     )
     return Engine(setup.catalog, parts)
 

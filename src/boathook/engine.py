@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         def count_stop(self, session: str, *, blocked: bool) -> None: ...
         def forget(self, session: str) -> None: ...
 
+    class SessionExports(Protocol):
+        def load_variables(self, session: str) -> dict[bytes, bytes]: ...
+
 
 DRAIN_SECONDS = 5.0
 
@@ -49,6 +52,7 @@ class EngineParts(Value):
     trace: Callable[[str], None] | None = None
     stop_counts: StopCounts | None = None
     recorder: Recorder | None = None
+    exports: SessionExports | None = None
 
 
 class Engine:
@@ -91,6 +95,10 @@ class Engine:
 
         # In a thread, because a record may have to reach the disk.
         return await asyncio.to_thread(self._finish, verdict, background, started)
+
+    def load_session_variables(self, session: str) -> dict[bytes, bytes]:
+        """Return the variables that hooks exported at the start of a session."""
+        return {} if self._parts.exports is None else self._parts.exports.load_variables(session)
 
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         """Return an engine for some of the hooks, with the same parts; without `diagnostics` it does not report broken files."""

@@ -35,6 +35,8 @@ class ToolError(BoathookError):
 class Workplace:
     work_dir: str
     agent: Any = None
+    # What hooks exported at the start of the session.
+    variables: Mapping[bytes, bytes] = field(default_factory=dict[bytes, bytes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class _Command(asyncio.SubprocessProtocol):
 
 async def _run_shell(args: Mapping[str, Any], workplace: Workplace) -> str:
     """Run a command; if it times out or is cancelled, kill it and everything it started."""
-    starting = asyncio.ensure_future(_start_command(_read_text(args, "command"), workplace.work_dir))
+    starting = asyncio.ensure_future(_start_command(_read_text(args, "command"), workplace))
     try:
         _, command = await asyncio.shield(starting)
         await asyncio.wait_for(command.closed.wait(), _SHELL_TIMEOUT_SECONDS)
@@ -202,12 +204,13 @@ async def _run_shell(args: Mapping[str, Any], workplace: Workplace) -> str:
     return text
 
 
-async def _start_command(command: str, work_dir: str) -> tuple[asyncio.SubprocessTransport, _Command]:
+async def _start_command(command: str, workplace: Workplace) -> tuple[asyncio.SubprocessTransport, _Command]:
     """Start a command in its own session, so that everything it starts can be killed with it."""
     return await asyncio.get_running_loop().subprocess_exec(
         _Command,
         *("/bin/sh", "-c", command),
-        cwd=work_dir,
+        cwd=workplace.work_dir,
+        env={**os.environb, **workplace.variables},
         stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,

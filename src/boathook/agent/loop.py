@@ -279,7 +279,9 @@ class Loop:
                 return await self._run_subagent(call)
             if tool is None:
                 raise ToolError(f"there is no tool '{name}'")
-            return await run_to_end(tool, call.args, Workplace(self.agent.work_dir, self.agent))
+            engine = self.stack.engine
+            variables = engine.load_session_variables(self.session_id) if engine is not None else {}
+            return await run_to_end(tool, call.args, Workplace(self.agent.work_dir, self.agent, variables))
 
         return run
 

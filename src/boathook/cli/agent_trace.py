@@ -175,6 +175,9 @@ class TracedEngine(Engine):
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         return TracedEngine(self._engine.only(hooks, diagnostics=diagnostics), self._reports)
 
+    def load_session_variables(self, session: str) -> dict[bytes, bytes]:
+        return self._engine.load_session_variables(session)
+
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
         return self._engine.drain(seconds)
 

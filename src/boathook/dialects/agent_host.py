@@ -47,6 +47,7 @@ class AgentHost(HostDialect):
         super().__init__(name)
         self.host = load_host(name)
         self.project_at = self.host.project_at
+        self.env_file_variable = self.host.env_file_variable
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         fields = parse_host_object(data)

@@ -39,6 +39,8 @@ class HostDialect:
 
     # Where the host names the project's folder: see `boathook.hosts.host.Host`.
     project_at: tuple[str, ...] = ()
+    # The variable in which the host names a file, at the start of a session, whose variables its own shell gets.
+    env_file_variable = ""
 
     def __init__(self, name: str) -> None:
         self.name = name

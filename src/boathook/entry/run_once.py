@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.event import HOST_EVENT, UNMAPPED, parse_host_object
+from boathook.core.event import HOST_EVENT, PRE_SESSION, UNMAPPED, parse_host_object
 from boathook.core.json_text import JsonError, dump_line, loads
 from boathook.core.outcome import Decision
 from boathook.dialects.dialect import NATIVE, HostDialect, find_host_dialect
@@ -159,7 +159,12 @@ class _EventRun:
         sender = Sender(self.dialect, host_project, not options.no_ask, options.debug, _write_debug)
         engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"
-        return engine.dispatch(event)
+        host_file = env.get(self.dialect.env_file_variable.encode(), b"") if event.kind is PRE_SESSION else b""
+        if not host_file:
+            return engine.dispatch(event)
+        from boathook.process.host_exports import pass_on_exports
+
+        return pass_on_exports(f"{resolved.state}/sessions", host_file, event, engine.dispatch)
 
     def _write_nothing(self) -> int:
         return 0 if write_all(1, self.dialect.write_nothing().stdout) else 1

@@ -49,6 +49,7 @@ HOST = Host(
     UNMAPPED_CLAUDE_EVENTS, message=h.MESSAGE,
     # Run: the variable stays the folder of the session, while `cwd` and our own folder follow every `cd` of the model.
     project_at=("$CLAUDE_PROJECT_DIR",),
+    env_file_variable="CLAUDE_ENV_FILE",
     foreign_keys=("timestamp", "cursor_version"),
 )  # fmt: skip
 

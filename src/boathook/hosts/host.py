@@ -135,6 +135,7 @@ class Host(Value):
     # anything else a place in the payload. Without any, it is the event's folder. `foreign_keys` are never sent by this host, so
     # a call with one of them is from an agent that reads this host's configuration. `server_tool`: how it names the tool of an MCP
     # server, if not `mcp__{server}__{tool}`; `server_places`: where the payload has the names of the server and of its tool.
+    # `env_file_variable` names the file whose variables its shell gets (at the start of a session).
     name: str
     title: str
     version: str
@@ -150,6 +151,7 @@ class Host(Value):
     block_side_effect: str = ""
     fails_closed: bool = False
     project_at: tuple[str, ...] = ()
+    env_file_variable: str = ""
     foreign_keys: tuple[str, ...] = ()
     caller: Caller | None = None
     server_tool: str = ""

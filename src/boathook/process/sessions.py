@@ -31,12 +31,8 @@ class Sessions:
         return path
 
     def load_variables(self, session: str) -> dict[bytes, bytes]:
-        path = self._find_path(session)
-        if path is None or not os.path.exists(path):
-            return {}
-        try:
-            text = read_text(path, MAX_EXPORTS_BYTES)
-        except FileError:
+        text = self.read_exports_text(session)
+        if not text:
             return {}
         from boathook.core.shell_exports import read_exports
 
@@ -44,6 +40,16 @@ class Sessions:
         exports, _ = read_exports(text, environment)
         variables = {name: value for name, value in exports.items() if not name.startswith("BOATHOOK_")}
         return {name.encode(): value.encode("utf-8", "surrogateescape") for name, value in variables.items()}
+
+    def read_exports_text(self, session: str) -> str:
+        """Return what hooks of a session have written to its file so far, as they wrote it."""
+        path = self._find_path(session)
+        if path is None or not os.path.exists(path):
+            return ""
+        try:
+            return read_text(path, MAX_EXPORTS_BYTES)
+        except FileError:
+            return ""
 
     def stop_blocks(self, session: str) -> int:
         path = self._find_path(session, "stops")
