@@ -276,6 +276,8 @@ def _files_of(name: str) -> Iterator[str]:
         f"| for one, `--project` | {where} |",
     )
     own_sources = ", ".join(f"`{name}`" for name in setup.runs_itself) or "none"
+    if setup.may_run_too:
+        own_sources = "at times " + ", ".join(f"`{name}`" for name in setup.may_run_too)
     yield f"| the project is | {_describe_project(host)} |"
     yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
     yield f"| evidence | {host.evidence} |"

@@ -202,10 +202,9 @@ def test_what_hooks_cannot_do_there_is_reported_and_strict_refuses(project, run)
 
 def test_strict_ignores_hooks_that_the_agent_runs_itself(project, run, monkeypatch):
     monkeypatch.chdir(project.path)
-    entry = {"PreCompact": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
-    project.write_settings("project", {"hooks": entry})
-    assert run("install", "copilot", "--strict", "--yes")[0] == 0
-    project.write_settings("user", {"hooks": entry})
+    entry = {"SessionEnd": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
+    project.write_settings("project", {"hooks": entry | {"PreCompact": entry["SessionEnd"]}})
+    assert run("install", "vscode", "--strict", "--yes")[0] == 0
     code, _, err = run("install", "copilot", "--strict", "--yes")
     assert (code, "copilot does not support all effects of 1 hook" in err) == (1, True)
 

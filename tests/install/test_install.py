@@ -626,7 +626,7 @@ def test_hooks_that_an_agent_runs_itself_are_left_out(project, setup):
 
 def test_the_sources_that_an_agent_runs_itself_are_known():
     own_sources = {name: load_setup(name).runs_itself for name in ("claude", "codex", "copilot")}
-    assert own_sources == {"claude": ("settings",), "codex": (), "copilot": ("project-settings",)}
+    assert own_sources == {"claude": ("settings",), "codex": (), "copilot": ()}
 
 
 @pytest.mark.parametrize("setup", list_setups(), ids=lambda setup: setup.name)

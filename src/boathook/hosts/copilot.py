@@ -88,8 +88,9 @@ def make_setup() -> h.Setup:
                 project=(".github/hooks/boathook.json", ".github/copilot/settings.json",
                     ".github/copilot/settings.local.json")),
         ),
-        runs_itself=("project-settings",),
-        evidence="a trusted project's .claude/settings.json and settings.local.json, seen in 1.0.102; yours it does not read",
+        # It runs them only if it trusts the folder, and with its own keys, which guards do not know: twice is better than never.
+        may_run_too=("project-settings",),
+        evidence="those of a project's .claude, if it trusts the folder, and with its own keys, seen in 1.0.102",
         folder_trust=FolderTrust("config.json", ("trustedFolders",), value=True, needed=True),
         reads_files_of=("claude",),
     )  # fmt: skip

@@ -40,8 +40,9 @@ class Setup(Value):
     # its handler may be an object at `handler_key`; without `timeout_key` it has no timeout. `units_per_second` is the unit of
     # its timeouts; `max_seconds`: events with a shorter limit; `extra_values` are written beside the hooks; `unless_variable`
     # is set by another agent that reads the same file. `runs_itself`: sources whose hooks it runs itself, as values of
-    # `run --without`; `evidence`: how that is known; `reads_files_of`: agents whose files it reads too; `has_entry_trust`: it
-    # runs only entries whose hash it trusts.
+    # `run --without`; `may_run_too`: sources of which it runs some hooks itself, under conditions that the command cannot know,
+    # so they run here as well; `evidence`: how that is known; `reads_files_of`: agents whose files it reads too;
+    # `has_entry_trust`: it runs only entries whose hash it trusts.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -59,6 +60,7 @@ class Setup(Value):
     has_comments: bool = False
     switches: tuple[Switch, ...] = ()
     runs_itself: tuple[str, ...] = ()
+    may_run_too: tuple[str, ...] = ()
     evidence: str = ""
     reads_files_of: tuple[str, ...] = ()
     unless_variable: str = ""

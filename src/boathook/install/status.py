@@ -194,8 +194,14 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     hosts = {host for host, _ in paths}
     notes: list[str] = []
     for setup in list_setups():
+        if setup.may_run_too and setup.name in hosts:
+            sources = ", ".join(setup.may_run_too)
+            notes.append(
+                f"{setup.name} may also run hooks of {sources} itself: such a hook, a guard too, then runs twice"
+            )
         for (other, scope), path in paths.items():
-            reads_only_projects = any(name.startswith("project-") for name in setup.runs_itself)
+            sources = (*setup.runs_itself, *setup.may_run_too)
+            reads_only_projects = any(name.startswith("project-") for name in sources)
             if other not in setup.reads_files_of or (scope == USER and reads_only_projects):
                 continue
             effect = _RUNS_ONCE if load_host(other).foreign_keys else _RUNS_TWICE if setup.name in hosts else ""
