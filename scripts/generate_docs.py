@@ -39,7 +39,16 @@ from boathook.hosts.capability_table import (
 )
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS, ClaudeEvent
-from boathook.hosts.host import CAPABILITIES, Host, HostEvent, list_derived_kinds, list_host_names, load_host
+from boathook.hosts.host import (
+    CAPABILITIES,
+    SUBAGENT_KIND,
+    Host,
+    HostEvent,
+    find_subagent_call,
+    list_derived_kinds,
+    list_host_names,
+    load_host,
+)
 from boathook.hosts.setup import load_setup
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_tool_names
 from boathook.inprocess import matching
@@ -302,6 +311,8 @@ def _capabilities_of(name: str) -> Iterator[str]:
     yield from ("| event | there | hooks can |", "|---|---|---|")
     for kind in KINDS:
         rows = [row for row in host.events if kind.name in row.kind_names and row.name in setup.events]
+        if kind.name == SUBAGENT_KIND and (call := find_subagent_call(host)) is not None:
+            rows = [call, *rows]
         if rows and (words := _describe_capabilities(host, rows[0])):
             yield f"| `{kind.name}` | {_there(kind, rows)} | {words} |"
         elif rows:
@@ -328,6 +339,8 @@ def _capabilities_of(name: str) -> Iterator[str]:
 
 def _there(kind: EventKind, rows: list[HostEvent]) -> str:
     names = ", ".join(f"`{row.name}`" for row in rows)
+    if rows[0].kind_name == "pre-tool-call" != kind.name:
+        return f"`{rows[0].name}` of the tool that starts it"
     return f"{names} of a tool that failed" if kind.name not in {row.kind_name for row in rows} else names
 
 

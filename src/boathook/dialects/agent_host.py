@@ -16,12 +16,20 @@ from boathook.core.event import (
     parse_host_object,
 )
 from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, get_at_place, loads
-from boathook.core.outcome import ABSENT, Decision
+from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.verdict import Exit, Verdict
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
-from boathook.hosts.host import SPECIFIC_OUTPUT, HostEvent, list_derived_kinds, load_host
+from boathook.hosts.host import (
+    SPECIFIC_OUTPUT,
+    SUBAGENT_KIND,
+    SUBAGENT_TOOL_KIND,
+    HostEvent,
+    find_subagent_call,
+    list_derived_kinds,
+    load_host,
+)
 from boathook.hosts.shell_words import is_word_list, join_words, replace_command
 from boathook.hosts.tool_calls import list_server_names, normalize_input, restore_input, translate_call
 from boathook.hosts.tool_names import find_aliases, find_canonical_name
@@ -40,6 +48,13 @@ _NORMAL_STOPS = ("end_turn", "completed", "stop")
 # Before the place of a failure: the file that is named there has it.
 _FILE_MARK = "@"
 _FAILURE_KIND = "post-tool-call-failure"
+# The fields of an event of a subagent, and the keys of the call that starts it.
+_SUBAGENT_KEYS = {
+    "subagent_name": ("name", "subagent_type"),
+    "subagent_type": ("subagent_type",),
+    "task_description": ("prompt", "description"),
+}
+_CALL_FIELDS = ("tool_name", "tool_input", HOST_TOOL, HOST_KEYS)
 
 
 class AgentHost(HostDialect):
@@ -178,6 +193,42 @@ class AgentHost(HostDialect):
             return event.replace(kind=SPELLINGS[_FAILURE_KIND], data={**event.data, **failure})
         return event
 
+    def derive_subagent(self, verdict: Verdict) -> Event | None:
+        event, row = verdict.event, self._find_row_of(verdict.event)
+        is_start = row is not None and row.kind_name == "pre-tool-call" and event.tool_name == SUBAGENT_TOOL_KIND
+        if row is None or not is_start or verdict.is_blocked or find_subagent_call(self.host) is None:
+            return None
+        given = event.tool_input if isinstance(event.tool_input, dict) else {}
+        data = {key: value for key, value in event.data.items() if key not in _CALL_FIELDS}
+        for name, keys in _SUBAGENT_KEYS.items():
+            value = next((given[key] for key in keys if isinstance(given.get(key), str)), None)
+            data |= {} if value is None else {name: value}
+        return Event(
+            SPELLINGS[SUBAGENT_KIND], event.timestamp, event.session_id, event.work_dir, {}, {**data, DERIVED: row.name}
+        )
+
+    def add_subagent_verdict(self, verdict: Verdict, subagent: Verdict) -> Verdict:
+        # An approval of the subagent is not one of the call, and its context is for its own model.
+        outcome = subagent.outcome.remove_allow().replace(contexts=())
+        outcome |= Outcome(messages=self._list_lost_contexts(subagent))
+        return verdict.replace(
+            outcome=verdict.outcome | outcome,
+            runs=verdict.runs + subagent.runs,
+            background=verdict.background + subagent.background,
+            skipped=verdict.skipped + subagent.skipped,
+        )
+
+    def comes_after_call(self, event: Event) -> bool:
+        is_own = event.kind.name == SUBAGENT_KIND and DERIVED not in event.data
+        return is_own and find_subagent_call(self.host) is not None
+
+    def _list_lost_contexts(self, subagent: Verdict) -> tuple[str, ...]:
+        call = find_subagent_call(self.host)
+        if call is None or call.context:
+            return ()
+        prefix = f"a hook has context for a subagent, which {self.host.title} cannot take"
+        return tuple(f"{prefix}: {text}" for text in subagent.additional_context)
+
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         row = self._find_row_of(verdict.event)
         if row is None or verdict.decision == Decision.BLOCK:
@@ -221,6 +272,11 @@ class AgentHost(HostDialect):
         return answer.make_exit(self.host.empty_answer)
 
     def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
+        if DERIVED in verdict.event.data and verdict.event.kind.name == SUBAGENT_KIND:
+            row = self._find_row_of(verdict.event)
+            plain = verdict.replace(outcome=verdict.outcome.replace(contexts=()))
+            notes = self._fill_answer(plain, row, _Answer(row), refuses=False) if row is not None else []
+            return (*notes, *self._list_lost_contexts(verdict))
         if DERIVED in verdict.event.data and not verdict.event.kind.has_tool:
             # Nothing of a derived event can be expressed.
             # An approval of what has happened already is nothing to lose.

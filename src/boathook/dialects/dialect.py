@@ -82,6 +82,18 @@ class HostDialect:
     def apply_result(self, event: Event, text: str) -> Event:
         return event
 
+    def derive_subagent(self, verdict: Verdict) -> Event | None:
+        """Return the event of a subagent that a tool call starts, if the host's own event could not refuse it."""
+        return None
+
+    def add_subagent_verdict(self, verdict: Verdict, subagent: Verdict) -> Verdict:
+        """Return the verdict on a tool call together with that on the subagent it starts."""
+        return verdict
+
+    def comes_after_call(self, event: Event) -> bool:
+        """Whether hooks of this event were asked before, if a tool call started the subagent."""
+        return False
+
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         """Return the events that the host does not have and that follow from this verdict."""
         return ()

@@ -213,6 +213,9 @@ def _find_call(
             _, tool_input, _ = translate_call(table, name, tool_input)
     if not (tool_input is None or isinstance(tool_input, dict)):
         return None
+    # A call that starts a subagent is for the hooks of subagents, too.
+    if all_names[0] == "Agent":
+        return None
     # The engine refuses some calls of a shell without a command that can be read, and patches that cannot be read.
     text_key = {"Shell": "command", "PatchFile": "patch"}.get(all_names[0])
     if text_key and tool_input and not isinstance(tool_input.get(text_key), str):

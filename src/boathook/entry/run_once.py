@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from boathook.core.event import HOST_EVENT, PRE_SESSION, UNMAPPED, parse_host_object
-from boathook.core.json_text import JsonError, dump_line, loads
-from boathook.core.outcome import Decision
+from boathook.core.json_text import JsonError, dump_line, dumps, loads
+from boathook.core.outcome import Decision, Outcome
+from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import NATIVE, HostDialect, find_host_dialect
 from boathook.entry.options import Options, parse_options
 from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.event import Event, EventKind
-    from boathook.core.verdict import Verdict
+    from boathook.process.sessions import Sessions
 
 # How much is read of the end of a transcript.
 MAX_TAIL_BYTES = 1 << 18
@@ -80,7 +81,10 @@ class _EventRun:
             return self._write_nothing()
         if path := self.dialect.find_result_file(event):
             event = self.dialect.apply_result(event, _read_tail(path))
+        if self.dialect.comes_after_call(event) and (contexts := self._take_subagent(event.session_id)) is not None:
+            return self._write_answer(Verdict(event, event, Outcome(contexts=contexts)), ())
         verdict = self._dispatch(event)
+        verdict = self._dispatch_subagent(verdict)
         later = self._dispatch_derived(verdict)
         if _caught:
             return 128 + _caught[0]
@@ -127,6 +131,33 @@ class _EventRun:
         installations = _read_installations(f"{self._find_state()}/installed.json")
         files = list_own_files(installations, host, folder or locations.current_dir())
         return any(calls_boathook(host, _read_tail(path), event) for path in files)
+
+    def _dispatch_subagent(self, verdict: Verdict) -> Verdict:
+        """Ask the hooks of a subagent at the tool call that starts it, where the host's own event cannot refuse it."""
+        event = self.dialect.derive_subagent(verdict)
+        if event is None:
+            return verdict
+        subagent = self._dispatch(event)
+        if subagent.decision == Decision.ASK and self.options.no_ask:
+            reasons = tuple((Decision.BLOCK, f"{text} (no person can be asked)") for text in subagent.reasons)
+            subagent = subagent.replace(outcome=subagent.outcome | Outcome(Decision.BLOCK, reasons))
+        has_run = bool(subagent.runs or subagent.background)
+        if has_run and not subagent.is_blocked:
+            self._sessions().note_subagent(event.session_id, dumps(list(subagent.additional_context)))
+        return self.dialect.add_subagent_verdict(verdict, subagent)
+
+    def _take_subagent(self, session: str) -> tuple[str, ...] | None:
+        """Return the context for a subagent whose hooks were asked at the tool call, None if they were not."""
+        try:
+            text = self._sessions().take_subagent(session)
+            return None if text is None else tuple(map(str, loads(text)))
+        except (JsonError, TypeError):
+            return None
+
+    def _sessions(self) -> Sessions:
+        from boathook.process.sessions import Sessions
+
+        return Sessions(f"{self._find_state()}/sessions")
 
     def _dispatch_derived(self, verdict: Verdict) -> tuple[Verdict, ...]:
         verdicts: list[Verdict] = []

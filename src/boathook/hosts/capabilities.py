@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from boathook.core.matcher import TOOL_NAME
-from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent
+from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent, find_row
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ def find_unsupported(hook: Hook, host: Host) -> tuple[str, ...]:
     """Return what a hook wants and the host does not support, as messages."""
     if hook.kind is None:
         return ()
-    row = next((row for row in host.events if hook.kind.name in row.kind_names), None)
+    row = find_row(host, hook.kind.name)
     if row is not None:
         return (*_check_capabilities(hook, host, row), *_check_tools(hook, host))
     stop = next((row for row in host.events if row.kind_name == "pre-agent-turn-stop"), None)

@@ -49,7 +49,7 @@ def make_capability_table() -> list[tuple[str, ...]]:
     hosts = [load_host(name) for name in h.list_host_names()]
     lines: list[tuple[str, ...]] = []
     for kind in KINDS:
-        rows = [next((row for row in host.events if kind.name in row.kind_names), None) for host in hosts]
+        rows = [h.find_row(host, kind.name) for host in hosts]
         if not any(rows) and kind.name not in h.DERIVED_KINDS:
             continue
         cells: list[str] = []

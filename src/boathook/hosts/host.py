@@ -170,6 +170,28 @@ class Host(Value):
         return next((event for event in self.events if event.kind_name == kind.name), None)
 
 
+SUBAGENT_TOOL_KIND, SUBAGENT_KIND = "Agent", "pre-subagent"
+
+
+def find_subagent_call(host: Host) -> HostEvent | None:
+    """Return the tool call at which hooks of `pre-subagent` are asked, if the host's own event cannot refuse a subagent."""
+    # What the model of the subagent is told goes through the host's own event, which comes later.
+    own = next((event for event in host.events if event.kind_name == SUBAGENT_KIND), None)
+    call = next((event for event in host.events if event.kind_name == "pre-tool-call"), None)
+    starts_subagents = any(ours == SUBAGENT_TOOL_KIND for ours, _ in host.tools.values())
+    if call is None or not starts_subagents or (own is not None and own.block):
+        return None
+    untested = " ".join((call.untested, own.untested if own else ""))
+    context = own.context if own is not None else ()
+    return call.replace(allow=(), input=(), output=(), context=context, untested=untested)
+
+
+def find_row(host: Host, kind_name: str) -> HostEvent | None:
+    """Return the event at which hooks of a kind are asked, with what they can do there."""
+    call = find_subagent_call(host) if kind_name == SUBAGENT_KIND else None
+    return call or next((event for event in host.events if kind_name in event.kind_names), None)
+
+
 # These are made from a stop that no hook blocked.
 DERIVED_KINDS = ("post-agent-turn", "post-agent-turn-stop")
 

@@ -195,9 +195,9 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     notes: list[str] = []
     for setup in list_setups():
         if setup.may_run_too and setup.name in hosts:
-            sources = ", ".join(setup.may_run_too)
+            names = ", ".join(setup.may_run_too)
             notes.append(
-                f"{setup.name} may also run hooks of {sources} itself: such a hook, a guard too, then runs twice"
+                f"{setup.name} may also run hooks of {names} itself: such a hook, a guard too, then runs twice"
             )
         for (other, scope), path in paths.items():
             sources = (*setup.runs_itself, *setup.may_run_too)

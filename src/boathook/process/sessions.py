@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 
 from boathook.system.files import FileError, read_text, write_private
 
@@ -71,7 +72,42 @@ class Sessions:
         except OSError:
             return
 
+    def note_subagent(self, session: str, text: str) -> None:
+        """Remember that hooks were asked about a subagent that is about to start, and a text for its own event."""
+        path = self._find_path(session, "subagent") if session else None
+        if path is None:
+            return
+        try:
+            write_private(f"{path}.{time.time_ns()}-{os.getpid()}", text.encode("utf-8", "backslashreplace"))
+        except OSError:
+            # Its own event comes, and asks the hooks again.
+            return
+
+    def take_subagent(self, session: str) -> str | None:
+        """Return the oldest text that was remembered, once; None if there is none."""
+        for path in self._list_subagents(session):
+            try:
+                text = read_text(path, MAX_EXPORTS_BYTES)
+                os.unlink(path)
+            except (FileError, OSError):
+                continue
+            return text
+        return None
+
+    def _list_subagents(self, session: str) -> list[str]:
+        path = self._find_path(session, "subagent") if session else None
+        if path is None or not os.path.isdir(self._folder):
+            return []
+        start = os.path.basename(path) + "."
+        names = sorted(name for name in os.listdir(self._folder) if name.startswith(start))
+        return [f"{self._folder}/{name}" for name in names if not name.endswith(".new")]
+
     def forget(self, session: str) -> None:
+        for mark in self._list_subagents(session):
+            try:
+                os.unlink(mark)
+            except OSError:
+                continue
         for kind in ("env", "stops"):
             path = self._find_path(session, kind)
             try:

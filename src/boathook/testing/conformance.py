@@ -225,6 +225,8 @@ class LibraryRun:
                 for earlier in data.get("before", ()):
                     engine.dispatch(self.read_event(earlier))
                 self._verdict = engine.dispatch(event)
+                if (subagent := self.dialect.derive_subagent(self._verdict)) is not None:
+                    self._verdict = self.dialect.add_subagent_verdict(self._verdict, engine.dispatch(subagent))
                 self.refuses = engine.catalog.settings.degraded == "refuse"
                 for derived in self.dialect.derive_events(self._verdict):
                     engine.dispatch(derived)
