@@ -34,18 +34,21 @@ def hook(project: ScratchProject) -> Callable[..., None]:
     return write
 
 
-def command(project: ScratchProject, *args: str, data: str = "", **variables: str) -> tuple[int, str, str]:
-    """Run `boathook` outside of the project, with only these variables: some show which host calls."""
+def command(
+    project: ScratchProject, *args: str, data: str = "", cwd: Path | None = None, **variables: str
+) -> tuple[int, str, str]:
+    """Run `boathook`, by default outside of the project, with only these variables: some show which host calls."""
     env = {"PATH": os.environ["PATH"], **project.variables, **variables}
     argv = project.make_argv(*args)
-    done = forked.run(argv, input=data, text=True, env=env, timeout=60, cwd=project.base)
+    done = forked.run(argv, input=data, text=True, env=env, timeout=60, cwd=cwd or project.base)
     return done.returncode, done.stdout, done.stderr
 
 
 def run(project: ScratchProject, host: str, name: str, event: dict[str, object] | str, **variables: str) -> End:
     data = event if isinstance(event, str) else json.dumps({"cwd": str(project.path), **event})
     words = ("run", "--trust-all", "--host", host, "--event", name)
-    code, out, err = command(project, *words, data=data, **variables)
+    # Codex starts us in the folder of its session, and no payload names that.
+    code, out, err = command(project, *words, data=data, cwd=project.path, **variables)
     return code, json.loads(out) if out else None, err
 
 
@@ -420,7 +423,7 @@ def test_a_call_of_a_shell_in_which_no_command_can_be_read_is_refused(project, g
     _, out, _ = run(project, "cline", "PreToolUse", call)
     assert out["cancel"] is True
     assert "no command can be read in the input of run_commands" in out["errorMessage"]
-    _, out, _ = run(project, "claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": ["rm"]}})
+    _, out, _ = run(project, "claude", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": [5]}})
     assert out["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 

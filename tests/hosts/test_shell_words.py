@@ -14,7 +14,7 @@ from boathook.core.verdict import Verdict
 from boathook.dialects.claude import write_event
 from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import BeyondLimits
-from boathook.hosts.shell_words import join_words, replace_command
+from boathook.hosts.shell_words import join_command, replace_command
 
 JOINED = {
     "a shell and its text": (["bash", "-lc", "ls -la | wc"], "ls -la | wc"),
@@ -32,12 +32,12 @@ JOINED = {
 
 @pytest.mark.parametrize(("words", "text"), JOINED.values(), ids=JOINED)
 def test_words_are_read_as_the_command_that_they_run(words, text):
-    assert join_words(words) == text
+    assert join_command(words) == text
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1))
 def test_a_shell_reads_the_same_words_from_the_text(words):
-    assert shlex.split(join_words(["x", *words])) == ["x", *words]
+    assert shlex.split(join_command(["x", *words])) == ["x", *words]
 
 
 def test_another_command_keeps_the_shell_that_was_meant():

@@ -30,7 +30,7 @@ from boathook.hosts.host import (
     list_derived_kinds,
     load_host,
 )
-from boathook.hosts.shell_words import is_word_list, join_words, replace_command
+from boathook.hosts.shell_words import is_word_list, join_command, replace_command
 from boathook.hosts.tool_calls import list_server_names, normalize_input, restore_input, translate_call
 from boathook.hosts.tool_names import find_aliases, find_canonical_name
 
@@ -141,7 +141,7 @@ class AgentHost(HostDialect):
                 data[HOST_KEYS] = host_keys
             if ours == "Shell" and is_word_list(tool_input.get("command")):
                 data[HOST_WORDS] = tool_input["command"]
-                tool_input["command"] = join_words(data[HOST_WORDS])
+                tool_input["command"] = join_command(data[HOST_WORDS])
         if tool_input is None:
             data.pop("tool_input", None)
         else:

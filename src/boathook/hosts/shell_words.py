@@ -14,7 +14,7 @@ def is_word_list(value: "Any") -> "TypeGuard[list[str]]":
     return bool(words) and all(isinstance(word, str) for word in words)
 
 
-def join_words(words: "Sequence[str]") -> str:
+def join_command(words: "Sequence[str]") -> str:
     """Return the command line: what a shell is given to run, else the words as a shell would quote them."""
     return words[-1] if _is_shell_call(words) else " ".join(map(_quote_word, words))
 

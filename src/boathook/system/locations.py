@@ -140,15 +140,11 @@ def resolve_locations(
     given = {option: path for option, path in given.items() if path} if given else {}
     home = find_home(env)
     sources = [source for source in sources if source.without not in without]
-    paths = {
-        folder: _resolve_folder(folder, env, home, given)
-        for folder in (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *[source.user_folder for source in sources])
-    }
     if STATE_FOLDER.option in given:
         # A cache that a variable names could hold a forged catalogue, although all other folders are fixed.
-        paths[CACHE_FOLDER] = paths[STATE_FOLDER] + "/cache"
-        given[CACHE_FOLDER.option] = paths[CACHE_FOLDER]
-
+        given[CACHE_FOLDER.option] = make_absolute(given[STATE_FOLDER.option]) + "/cache"
+    all_folders = (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *[source.user_folder for source in sources])
+    paths = {folder: _resolve_folder(folder, env, home, given) for folder in all_folders}
     # What is at its default place in the home folder is the user's own, too, if the home folder is believed.
     defaults = {source.user_folder: _resolve_folder(source.user_folder, {}, home, {}) for source in sources}
 
@@ -165,8 +161,7 @@ def resolve_locations(
     believed = {(folder, path) for folder, path in paths.items() if folder.option in given}
     doubtful = {*paths.items(), *defaults.items()} - believed
     untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
-    if untrusted:
-        located = [locate(source, untrusted) for source in sources]
+    located = [locate(source, untrusted) for source in sources] if untrusted else located
     folders = {folder.option: path for folder, path in paths.items()}
     untrusted_folders = {folder.option: path for folder, path in paths.items() if (folder, path) in untrusted}
     return Locations(
