@@ -299,7 +299,7 @@ def test_an_event_of_the_doctor_can_be_read_by_its_host(host, tmp_path):
     assert rows[0].kind_name == "pre-tool-call"
     event = find_host_dialect(host).read_event(make_probe_event(table, rows[0], str(tmp_path)), rows[0].name)
     assert (event.kind.name, event.tool_name, event.tool_input, event.work_dir) == (
-        *("pre-tool-call", "boathook-doctor", {}),
+        *("pre-tool-call", "boathookdoctor", {}),
         str(tmp_path) if table.folder_keys else "",
     )
 

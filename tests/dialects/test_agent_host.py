@@ -820,6 +820,6 @@ def test_what_matches_nothing_answers_nothing(project):
     assert run(project, "gemini", event, "--event", "BeforeTool") == (0, None, "")
 
 
-def test_an_event_without_counterpart_answers_nothing_and_says_that_no_hook_was_asked(project):
+def test_an_event_without_counterpart_answers_nothing_and_reports_that_no_hook_was_asked(project):
     message = "boathook: Gemini CLI's event 'BeforeModel' has no counterpart here: no hook was asked\n"
     assert run(project, "gemini", {"hook_event_name": "BeforeModel", "cwd": str(project.path)}) == (0, None, message)

@@ -142,7 +142,7 @@ def test_what_is_not_possible_must_be_reported(ledger):
     assert failed(kimi(ledger=ledger), control("kimi-code"), host="kimi-code") == {"rewrite"}
 
 
-def test_a_call_that_a_hook_changed_in_vain_must_not_run_as_it_was():
+def test_a_call_whose_change_was_not_taken_must_not_run_as_it_was():
     files = {"before-word": 1.0, "background-finished": 104.0}
     assert failed(kimi(files=files), control("kimi-code"), host="kimi-code") == {"rewrite"}
 

@@ -644,7 +644,8 @@ def by_hook_entry(project, payload) -> str:
         env=project.environment,
         timeout=60,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    is_unmapped = "has no counterpart here: no hook was asked" in done.stderr
+    assert (done.returncode, "" if is_unmapped else done.stderr) == (0, "")
     return done.stdout
 
 

@@ -51,7 +51,7 @@ def read_call(host: str, tool: str, tool_input: dict[str, Any]) -> Event:
 
 
 @pytest.mark.parametrize(("host", "tool", "key"), list_file_keys())
-def test_a_settings_hook_reads_claude_codes_key_of_a_path_whatever_the_host_sends(host, tool, key):
+def test_a_settings_hook_reads_claude_codes_key_of_a_path_from_any_host(host, tool, key):
     event = read_call(host, tool, {key: "/p/.env"})
     assert event.tool_input["file_path"] == "/p/.env"
     read = json.loads(write_event(event))["tool_input"]
@@ -59,7 +59,7 @@ def test_a_settings_hook_reads_claude_codes_key_of_a_path_whatever_the_host_send
 
 
 @pytest.mark.parametrize(("host", "tool", "key"), list_file_keys())
-def test_a_settings_hook_that_changes_a_path_gives_it_back_under_the_hosts_own_key(host, tool, key):
+def test_a_path_that_a_settings_hook_changed_goes_back_under_the_hosts_own_key(host, tool, key):
     event = read_call(host, tool, {key: "/p/.env", "other": 1})
     read = json.loads(write_event(event))["tool_input"]
     changed = {name: "/p/safe" if value == "/p/.env" else value for name, value in read.items()}

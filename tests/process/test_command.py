@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import boathook
 from boathook.core.hook import Command, Http, Prompt, Script
 from boathook.core.verdict import REFUSED, Call
 from boathook.dialects.claude import write_event
@@ -325,6 +327,8 @@ def test_a_job_runs_in_the_project_of_its_settings_and_knows_it(tmp_path):
         b"MONOCO_PROJECT_ROOT": project,
         b"CLAUDE_CODE_REMOTE": b"",
         b"PATH": b"/bin",
+        b"PYTHONPATH": os.fsencode(Path(boathook.__file__).parent / "process/python_start"),
+        b"PYTHONSAFEPATH": b"1",
         b"BOATHOOK_DEPTH": b"1",
     }
     assert (job.argv, job.stdin) == ((SHELL, "-c", "x"), write_event(event))

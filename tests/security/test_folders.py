@@ -115,7 +115,7 @@ def test_a_hook_runs_in_the_project_if_its_work_dir_is_gone_else_in_the_home_els
     assert "it was run in /\n" in done.stderr
 
 
-def test_the_message_says_what_is_wrong_with_the_work_dir(guarded):
+def test_the_message_describes_what_is_wrong_with_the_work_dir(guarded):
     done = send(guarded, "native", f"{guarded.path}/file")
     assert f"the work dir '{guarded.path}/file' is not a folder; it was run in {guarded.home}\n" in done.stderr
 
@@ -259,7 +259,7 @@ def test_the_event_of_the_native_host_still_names_the_folder(project):
 
 
 @pytest.mark.parametrize("name", list_host_names())
-def test_every_agent_says_where_its_project_is(name):
+def test_every_agent_has_a_place_that_names_its_project(name):
     host = load_host(name)
     assert host.project_at, f"{name} needs project_at, with the evidence for it in a comment"
     fields = [place for place in host.project_at if place != OWN_FOLDER and not place.startswith("$")]

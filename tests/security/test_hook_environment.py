@@ -191,7 +191,7 @@ PROJECT_CODE = f'{PYTHON} -c "import sys, rules; sys.exit(rules.code)"'
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", ["user", "project"])
-def test_a_hook_that_says_so_imports_from_the_project(project, scope, way):
+def test_a_hook_with_imports_project_imports_from_the_project(project, scope, way):
     (project.path / "rules.py").write_text("code = 2")
     project.write_hook("guard", PROJECT_CODE, scope=scope, fields={"imports": "project"})
     if scope == "project":
@@ -200,7 +200,7 @@ def test_a_hook_that_says_so_imports_from_the_project(project, scope, way):
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
-def test_so_does_a_settings_hook_of_which_the_user_s_hooks_toml_says_so(project, scope):
+def test_so_does_a_settings_hook_for_which_the_user_s_hooks_toml_has_it(project, scope):
     (project.path / "rules.py").write_text("code = 2")
     project.write_settings(scope, make_settings(PROJECT_CODE))
     if scope == "project":

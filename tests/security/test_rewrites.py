@@ -51,7 +51,7 @@ def run_call(project: ScratchProject, host: str, row: HostEvent) -> tuple[int, s
     return done.returncode, done.stdout + done.stderr
 
 
-def says_yes(row: HostEvent, output: str) -> bool:
+def is_approval(row: HostEvent, output: str) -> bool:
     words = [f'"{place.rpartition(".")[2]}": "{value}"' for place, value in row.allow if value != "$"]
     return bool(words) and all(word in output for word in words)
 
@@ -76,7 +76,7 @@ def test_an_approval_of_another_input_never_approves_the_one_that_came(project, 
         assert "echo safe" in output
         assert "rm -rf /" not in output
         return
-    assert not says_yes(row, output)
+    assert not is_approval(row, output)
     assert "a hook changed the input, which" in output
     if row.block:
         assert "echo safe" in output

@@ -175,7 +175,7 @@ SUBAGENT_TOOL_KIND, SUBAGENT_KIND = "Agent", "pre-subagent"
 
 def find_subagent_call(host: Host) -> HostEvent | None:
     """Return the tool call at which hooks of `pre-subagent` are asked, if the host's own event cannot refuse a subagent."""
-    # What the model of the subagent is told goes through the host's own event, which comes later.
+    # What the model of the subagent receives goes through the host's own event, which comes later.
     own = next((event for event in host.events if event.kind_name == SUBAGENT_KIND), None)
     call = next((event for event in host.events if event.kind_name == "pre-tool-call"), None)
     starts_subagents = any(ours == SUBAGENT_TOOL_KIND for ours, _ in host.tools.values())

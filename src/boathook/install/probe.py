@@ -16,7 +16,7 @@ from boathook.install.formats import ENTRY_FORMATS
 from boathook.install.host_files import InstallTarget, list_host_files
 from boathook.install.status import find_installed_entries
 
-_PROBE_NAME = "boathook-doctor"
+_PROBE_NAME = "boathookdoctor"
 _PROBE_SECONDS = 20.0
 _FIRST_KIND = "pre-tool-call"
 
