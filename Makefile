@@ -24,9 +24,12 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
-test: export PYTHONDONTWRITEBYTECODE =
+test test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long'
+
+test-long: $(READY) ## the longer tests: every vector by the command line, and how time grows with the size of an input
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long tests/conformance tests/fuzz
 
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py
@@ -76,4 +79,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-as-user explore check conformance bench soak killtest fuzz e2e e2e-all docs format clean
+.PHONY: help demo test test-long test-as-user explore check conformance bench soak killtest fuzz e2e e2e-all docs format clean

@@ -158,6 +158,7 @@ def is_late(target: Target, family: Family) -> str:
     return f"{family.name}: {whole / quarter:.1f} times for four times the size" if whole > quarter * CURVED else ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
 def test_no_input_of_64_kib_takes_more_than_its_share_and_the_time_grows_with_the_size(target: Target) -> None:
     # One that is late by chance, on a busy machine, is not late every time.
