@@ -122,7 +122,7 @@ def test_a_user_s_hook_is_not_replaced_while_the_project_s_is_not_trusted(projec
     project.write_hook("guard", scope="project")
     done = run_event(project, trust_all=False)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "no")
-    assert "hook 'guard' did not run: it is not trusted yet" in done.stderr
+    assert "guard (untrusted). Review them: boathook trust" in done.stderr
 
 
 def test_a_long_dotted_key_in_a_project_s_hooks_toml_does_not_stall_the_user_s_guards(project):
