@@ -88,19 +88,22 @@ class Catalog(Value):
 
     def find_skips(self, event: Event) -> tuple[Skip, ...]:
         """Return the hooks that do not run on an event although it may have meant them."""
-        return tuple(
-            Skip(
-                hook.name,
-                hook.state_reason,
-                is_warning=should_report_skip(hook),
-                state=hook.state,
-                count_name=COUNT_OF_STATE.get(hook.state, "") if is_unreviewed(hook) else "",
+        return (
+            tuple(
+                Skip(
+                    hook.name,
+                    hook.state_reason,
+                    is_warning=should_report_skip(hook),
+                    state=hook.state,
+                    count_name=COUNT_OF_STATE.get(hook.state, "") if is_unreviewed(hook) else "",
+                )
+                for hook in self.find_hooks(event.kind)
+                if not can_take_part(hook)
+                and hook.state_reason != IS_INSTALLED_CALL
+                and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
             )
-            for hook in self.find_hooks(event.kind)
-            if not can_take_part(hook)
-            and hook.state_reason != IS_INSTALLED_CALL
-            and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
-        ) + self._list_file_skips()
+            + self._list_file_skips()
+        )
 
     def _list_file_skips(self) -> tuple[Skip, ...]:
         errors = [diagnostic for diagnostic in self.diagnostics if diagnostic.level == "error"]

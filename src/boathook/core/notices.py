@@ -136,10 +136,12 @@ def describe_file_errors(diagnostics: Sequence[Diagnostic], projects: Sequence[s
         counts[key] = counts.get(key, 0) + 1
     for (path, place), count in counts.items():
         number = "an error" if count == 1 else f"{count:,} errors"
-        messages.append((path, f"{place} of this project has {number}. See: boathook check"))
+        messages.append((reveal_text(path), f"{place} of this project has {number}. See: boathook check"))
     return messages
 
 
 def _find_known_place(path: str, projects: Sequence[str]) -> str:
-    places = [path[len(project.rstrip("/")) + 1 :] for project in projects if path.startswith(f"{project.rstrip('/')}/")]
+    places = [
+        path[len(project.rstrip("/")) + 1 :] for project in projects if path.startswith(f"{project.rstrip('/')}/")
+    ]
     return next((place for place in places if place in _PROJECT_PLACES), "")
