@@ -68,8 +68,10 @@ def list_root_misses(root: str, watch: list[str]) -> Iterator[Diagnostic]:
     for entry in _list_entries(root):
         if entry.is_file(follow_symlinks=False) and entry.name.lower() in _NEAR_NAMES:
             message = f"{entry.name} is not read here: each hook is a folder with a HOOK.md in it"
-            folder = f"{_quote(root)}/my-hook"
-            yield _warn(entry.path, message, f"mkdir {folder} && mv {_quote(entry.path)} {folder}/HOOK.md")
+            folder, scripts = f"{_quote(root)}/my-hook", f"{root}/scripts"
+            fix = f"mkdir {folder} && mv {_quote(entry.path)} {folder}/HOOK.md"
+            fix += f" && mv {_quote(scripts)} {folder}/" if os.path.isdir(scripts) else ""
+            yield _warn(entry.path, message, fix)
     for folder in _list_folders(root):
         if find_manifest(folder) is None:
             yield from _check_folder(folder, root, watch)
