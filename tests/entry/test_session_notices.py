@@ -28,7 +28,7 @@ SENTENCE = "boathook: 2 hooks of this project did not run because they are not t
 
 def find_row(host: str, *, has_context: bool, has_tool: bool = False) -> HostEvent | None:
     rows = (row for row in load_host(host).events if row.is_installed and row.kind.has_tool >= has_tool)
-    return next((row for row in rows if bool(row.context) == has_context and not row.required_key), None)
+    return next((row for row in rows if row.reaches_model == has_context and not row.required_key), None)
 
 
 def make_verdict(host: str, row: HostEvent, outcome: Outcome | None = None, runs: tuple[Run, ...] = ()) -> Verdict:
@@ -45,7 +45,7 @@ def add(sessions: Sessions, host: str, verdict: Verdict, counts: dict[str, int])
 
 def test_the_agents_that_hide_messages_are_known_and_can_tell_the_model():
     assert {*HIDING} == {"cline", "codex", "copilot", "kimi-code", "qwen"}
-    assert all(any(row.context for row in load_host(host).events) for host in HIDING)
+    assert all(any(row.reaches_model for row in load_host(host).events) for host in HIDING)
 
 
 @pytest.mark.parametrize("host", HIDING)

@@ -78,7 +78,7 @@ def _list_events(host: Host) -> dict[str, Any]:
 def _describe_event(host: Host, event: HostEvent) -> tuple[Any, ...]:
     kinds = (*event.kind_names, *list_derived_kinds(host, event))
     places = _find_tool_places(event.kind.has_tool, event.renames)
-    return (kinds, event.required_key, event.tool_name, *places, bool(event.context))
+    return (kinds, event.required_key, event.tool_name, *places, event.reaches_model)
 
 
 def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], ...]:  # noqa: FBT001

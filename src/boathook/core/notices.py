@@ -84,7 +84,7 @@ def describe_untrusted(names: Sequence[str]) -> str:
 
 
 def describe_broken(names: Sequence[str]) -> str:
-    return f"hooks of this project cannot run: {list_names(names)}. See why: boathook check" if names else ""
+    return f"hooks of this project did not run: {list_names(names)}. See why: boathook check" if names else ""
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -233,7 +233,7 @@ class AgentHost(HostDialect):
 
     def can_add_context(self, verdict: Verdict) -> bool:
         row = self._find_row_of(verdict.event)
-        return row is not None and bool(row.context) and verdict.decision < Decision.ASK
+        return row is not None and row.reaches_model and verdict.decision < Decision.ASK
 
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         row = self._find_row_of(verdict.event)

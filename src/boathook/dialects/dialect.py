@@ -98,7 +98,7 @@ class HostDialect:
         return False
 
     def can_add_context(self, verdict: Verdict) -> bool:
-        """Whether the model gets context with the answer to an event."""
+        """Whether the model that speaks with the person gets context with the answer to an event."""
         return True
 
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:

@@ -105,6 +105,11 @@ class HostEvent(Value):
     def continues_agent(self) -> bool:
         return self.kind_name in ("pre-agent-turn-stop", "post-subagent")
 
+    @property
+    def reaches_model(self) -> bool:
+        """Whether context was seen to reach the model that speaks with the person, which that of a subagent does not."""
+        return bool(self.context) and not self.is_untested("context") and self.kind_name != "pre-subagent"
+
     def is_untested(self, capability: str) -> bool:
         return capability in self.untested.split()
 
