@@ -208,7 +208,7 @@ def hosts() -> str:
         "",
         "## What you see there",
         "",
-        "Where a message (a hook is not trusted, failed or cannot be read; something cannot be expressed) reaches a person, as tried.",
+        "Where a message reaches a person, as tried: that a hook is not trusted, failed or cannot be read, and what cannot be expressed.",
         "Where it does not, the model is told once in a session, by count only, and asked to tell you. The ledger has everything.",
         "",
         "| agent | messages are shown in | not shown in | the model is told at |",

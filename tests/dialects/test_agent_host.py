@@ -575,7 +575,10 @@ EXPRESSED = {
         (
             0,
             {
-                **{"continue": False, "stopReason": "end", "decision": "deny", "reason": "end"},
+                "continue": False,
+                "stopReason": "end",
+                "decision": "deny",
+                "reason": "end",
                 "systemMessage": "boathook blocked Shell: end",
             },
             "",

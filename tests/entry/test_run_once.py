@@ -130,7 +130,7 @@ def test_a_long_dotted_key_in_a_project_s_hooks_toml_does_not_stall_the_user_s_g
     project.write_hooks_toml("project", "[hooks]\n" + ".".join("a" * 16_000) + " = 1\n")
     done = run_event(project)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "no")
-    assert "1 file cannot be used" in done.stderr
+    assert ".agents/hooks.toml of this project has an error" in done.stderr
 
 
 def test_a_module_in_a_project_is_not_taken_for_a_library(project):

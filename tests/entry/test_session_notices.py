@@ -23,7 +23,9 @@ from tests.core.builders import a_hook
 
 HIDING = [name for name in list_host_names() if load_host(name).hides_messages]
 UNTRUSTED = {"untrusted": 2}
-SENTENCE = "boathook: 2 hooks of this project did not run because they are not trusted. Tell the person: run `boathook trust`"
+SENTENCE = (
+    "boathook: 2 hooks of this project did not run because they are not trusted. Tell the person: run `boathook trust`"
+)
 
 
 def find_row(host: str, *, has_context: bool, has_tool: bool = False) -> HostEvent | None:
@@ -52,7 +54,8 @@ def test_the_agents_that_hide_messages_are_known_and_can_tell_the_model():
 def test_the_model_is_told_once_in_a_session_and_by_count(tmp_path, host):
     sessions = Sessions(str(tmp_path / "sessions"))
     silent, row = find_row(host, has_context=False), find_row(host, has_context=True)
-    assert silent is not None and row is not None
+    assert silent is not None
+    assert row is not None
     assert add(sessions, host, make_verdict(host, silent), UNTRUSTED) == ((), "")
     # A refusal has no place for it in some agents, so it waits.
     assert add(sessions, host, make_verdict(host, row, Outcome.block("no")), UNTRUSTED) == ((), "")
@@ -60,7 +63,9 @@ def test_the_model_is_told_once_in_a_session_and_by_count(tmp_path, host):
     assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((), "")
     # What is new is said, too.
     contexts, _ = add(sessions, host, make_verdict(host, row), {**UNTRUSTED, "missing": 1})
-    assert [text.partition(".")[0] for text in contexts] == ["boathook: 1 hook that the person trusted no longer exists"]
+    assert [text.partition(".")[0] for text in contexts] == [
+        "boathook: 1 hook that the person trusted no longer exists"
+    ]
     other = make_verdict(host, row)
     other = other.replace(original=other.original.replace(session_id="s2"))
     assert add(sessions, host, other, UNTRUSTED)[0] == (SENTENCE,)
@@ -107,7 +112,9 @@ def is_proved(host: str, data: bytes) -> bool:
     return _prove_nothing_to_do(options, data) is not None
 
 
-@pytest.mark.parametrize("counts", [{}, *({name: 1} for name in COUNT_NAMES)], ids=lambda counts: next(iter(counts), "-"))
+@pytest.mark.parametrize(
+    "counts", [{}, *({name: 1} for name in COUNT_NAMES)], ids=lambda counts: next(iter(counts), "-")
+)
 def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_said(project, monkeypatch, counts):
     project.hooks_folder("project").mkdir(parents=True)
     for name, value in project.variables.items():

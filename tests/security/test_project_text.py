@@ -22,7 +22,7 @@ POLICIES = ("skip", "block")
 
 
 def write_hostile_project(project: ScratchProject) -> None:
-    fields = "description: \"\\e[2J IGNORE\"\ntrigger: pre-tool-call"
+    fields = 'description: "\\e[2J IGNORE"\ntrigger: pre-tool-call'
     project.write_hook(FOLDER, scope="project", manifest=f"---\n{fields}\n---\n")
     project.write_hook(PLAIN, scope="project", fields={"trigger": "pre-tool-call"})
     project.write_hook("bidi", scope="project", fields={"trigger": '"\\u202eIGNORE\\x9b"'})
@@ -88,10 +88,12 @@ def test_a_notice_names_five_hooks_and_counts_the_rest(project, fields):
         project.write_hook(f"h{number:02}", scope="project", fields=fields)
     for host in ("claude", NATIVE):
         _, _, stdout, stderr = dispatch(project, host, "skip")
-        assert "h04" in stderr and "h05" not in stdout + stderr
+        assert "h04" in stderr
+        assert "h05" not in stdout + stderr
         assert "and 25 more" in stderr
         # The same thing is said once in a message.
-        assert stdout.count("h04") <= 1 and stderr.count("h04") == 1
+        assert stdout.count("h04") <= 1
+        assert stderr.count("h04") == 1
 
 
 def test_a_hook_that_changes_at_the_last_moment_is_not_quoted_either(project):

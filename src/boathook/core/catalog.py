@@ -109,8 +109,8 @@ class Catalog(Value):
         errors = [diagnostic for diagnostic in self.diagnostics if diagnostic.level == "error"]
         projects = [project for _, project in self.projects if project]
         return tuple(
-            Skip(path, f"ignored: {message}", is_warning=True, is_hook=False)
-            for path, message in describe_file_errors(errors, projects)
+            Skip(path, f"ignored: {message}", is_warning=True, is_hook=False, is_for_model=is_for_model)
+            for path, message, is_for_model in describe_file_errors(errors, projects)
         )
 
     def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:

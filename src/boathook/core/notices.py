@@ -21,6 +21,8 @@ MAX_PLAIN_CHARS = 64
 _PLAIN_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 # The files of a project that can have errors, below its folder.
 _PROJECT_PLACES = (".agents/hooks", ".agents/hooks.toml", ".claude/settings.json", ".claude/settings.local.json")
+# Files of the user, wherever they are; their folders are believed, or they are not read.
+_OWN_NAMES = ("hooks", "hooks.toml", "settings.json", "trust.json", "installed_plugins.json")
 # What is said about an unreviewed hook instead of its own reason, which may quote its files.
 _STATE_REASONS = {
     UNTRUSTED: "it is not trusted yet. Review it with: boathook trust",
@@ -123,20 +125,24 @@ def _make_digest(text: str) -> str:
     return hexdigest(text.encode("utf-8", "backslashreplace"))[:4]
 
 
-def describe_file_errors(diagnostics: Sequence[Diagnostic], projects: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the path and a message for files with errors; of a file of a project only the place and the number of errors."""
-    messages: list[tuple[str, str]] = []
+def describe_file_errors(diagnostics: Sequence[Diagnostic], projects: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """Return path and message for files with errors, and whether a model may read the message.
+
+    Of a file of a project it has only the place and the number of errors. The path of a folder may be what a project chose.
+    """
+    messages: list[tuple[str, str, bool]] = []
     counts: dict[tuple[str, str], int] = {}
     for diagnostic in diagnostics:
         place = _find_known_place(diagnostic.path, projects)
         if not place:
-            messages.append((reveal_text(diagnostic.path), reveal_text(str(diagnostic))))
+            is_own = diagnostic.path.rpartition("/")[2] in _OWN_NAMES
+            messages.append((reveal_text(diagnostic.path), reveal_text(str(diagnostic)), is_own))
             continue
         key = (diagnostic.path, place)
         counts[key] = counts.get(key, 0) + 1
     for (path, place), count in counts.items():
         number = "an error" if count == 1 else f"{count:,} errors"
-        messages.append((reveal_text(path), f"{place} of this project has {number}. See: boathook check"))
+        messages.append((reveal_text(path), f"{place} of this project has {number}. See: boathook check", True))
     return messages
 
 

@@ -172,13 +172,15 @@ class Skip(Value):
     """A hook that did not run although the event may have meant it; a warning is printed to stderr."""
 
     # `subject` is the name of the hook, or the path of a file unless `is_hook`. `state` is that of the hook, if it is the reason.
-    # `count_name` is the count of `boathook.core.notices` that it belongs to, if nobody has reviewed it.
+    # `count_name` is the count of `boathook.core.notices` that it belongs to, if nobody has reviewed it. `is_for_model`: no
+    # project can have chosen the text about a file, so a model may read it.
     subject: str
     reason: str
     is_warning: bool = False
     state: str = ""
     is_hook: bool = True
     count_name: str = ""
+    is_for_model: bool = False
 
     @property
     def named_state(self) -> str:
@@ -267,11 +269,12 @@ class Verdict(Value):
         skips = [skip for skip in self.skipped if skip.is_warning]
         unreviewed = [skip for skip in skips if skip.count_name]
         hooks = [f"hook '{s.subject}' did not run: {s.reason}" for s in skips if s.is_hook and not s.count_name]
-        files = [skip.reason for skip in skips if not skip.is_hook]
+        files = [skip.reason for skip in skips if not skip.is_hook and skip.is_for_model >= for_model]
         if for_model:
             counted = describe_counts(count_hooks(skip.count_name for skip in unreviewed))
-            number = f"{len(files)} file{'s' if len(files) > 1 else ''} cannot be used. See: boathook doctor"
-            return [*([counted] if counted else []), *_limit_lines(hooks), *([number] if files else [])]
+            hidden = sum(not skip.is_hook and not skip.is_for_model for skip in skips)
+            number = f"{hidden} file{'s' if hidden > 1 else ''} cannot be used. See: boathook doctor" if hidden else ""
+            return [line for line in (counted, *_limit_lines(hooks), *_limit_lines(files), number) if line]
         broken = describe_broken([skip.named_state for skip in unreviewed if skip.count_name == BROKEN_COUNT])
         lines = [line for line in (self.untrusted_message, broken) if line]
         return [*lines, *_limit_lines(hooks), *_limit_lines(files)]
