@@ -205,10 +205,26 @@ def hosts() -> str:
         "If an agent cannot do what a hook wants, you get a message, in the agent or on stderr. A question becomes a refusal where",
         "something can be refused, and a stop becomes a block; a new input becomes a refusal that names it, a new output",
         "is dropped, and context is shown to you.",
+        "",
+        "## What you see there",
+        "",
+        "Where a message reaches a person, as tried: that a hook is not trusted, failed or cannot be read, or what cannot be",
+        "expressed.",
+        "Where it does not, the model is told once in a session, by count only, and asked to tell you. The ledger has everything.",
+        "",
+        "| agent | messages are shown in | not shown in | the model is told at |",
+        "|---|---|---|---|",
+        *(f"| {host.title} | {' | '.join(_list_visibility(host))} |" for host in tables),
     ]
     for host in tables:
         lines += _host(host)
     return "\n".join(lines) + "\n"
+
+
+def _list_visibility(host: Host) -> tuple[str, str, str]:
+    events = [f"`{row.name}`" for row in host.events if row.reaches_model and row.is_installed]
+    hidden = host.hides_messages or ("–" if host.message_seen else "not tried")
+    return host.message_seen or "not tried", hidden, ", ".join(events) if host.hides_messages else "–"
 
 
 def _format_template(template: tuple[tuple[str, Any], ...]) -> str:
@@ -289,6 +305,10 @@ def _files_of(name: str) -> Iterator[str]:
         own_sources = "at times " + ", ".join(f"`{name}`" for name in setup.may_run_too)
     yield f"| the project is | {_describe_project(host)} |"
     yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
+    shown, hidden, _ = _list_visibility(host)
+    yield f"| messages are shown in | {shown} |"
+    if host.hides_messages:
+        yield f"| not in | {hidden}: there the model is told once in a session, and asked to tell you |"
     yield f"| evidence | {host.evidence} |"
 
 

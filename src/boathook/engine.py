@@ -7,7 +7,9 @@ import time
 from boathook.core.dispatch import dispatch
 from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.json_text import dumps
+from boathook.core.notices import hide_project_text, is_unreviewed
 from boathook.core.outcome import Decision
+from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, OK, Call, Exit, Policy, Run, Skip, StartedHook, Verdict
 from boathook.errors import DialectError
@@ -65,6 +67,8 @@ class Engine:
         )
         self._trace = parts.trace
         self._stop_counts = parts.stop_counts or _StopCountsInMemory()
+        # What events say has no text of a project that nobody has reviewed.
+        self._event_catalog = catalog.replace(hooks=hide_project_text(catalog.hooks))
         self._has_trusted_hooks = any(hook.approval is not None for hook in catalog.hooks)
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
@@ -124,11 +128,11 @@ class Engine:
     def _start_flow(self, event: Event | Mapping[str, Any]) -> Dispatch:
         prepared = self._prepare_event(event)
         self._trace_mismatches(prepared)
-        catalog: Catalog | VerifiedCatalog = self.catalog
+        catalog: Catalog | VerifiedCatalog = self._event_catalog
         if self._has_trusted_hooks:
             from boathook.trust.verify import VerifiedCatalog
 
-            catalog = VerifiedCatalog(self.catalog)
+            catalog = VerifiedCatalog(self._event_catalog)
         return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
@@ -199,7 +203,7 @@ class Engine:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
             for skip in verdict.skipped:
-                self._trace(f"[HOOK DEBUG] Skipped hook '{skip.subject}': {skip.reason}")
+                self._trace(f"[HOOK DEBUG] Skipped hook '{reveal_text(skip.subject)}': {reveal_text(skip.reason)}")
         self._count_stop(verdict)
         if verdict.event.kind is POST_SESSION:
             self.drain()
@@ -248,9 +252,10 @@ class Engine:
     def _trace_mismatches(self, event: Event) -> None:
         if self._trace is None:
             return
-        for hook in self.catalog.find_hooks(event.kind):
+        for hook in self._event_catalog.find_hooks(event.kind):
             reason = hook.matcher.explain_mismatch(event) if hook.kind is not None else ""
             if reason:
+                reason = "its matcher does not match" if is_unreviewed(hook) else reason
                 about = f"hook '{hook.name}' for event '{hook.trigger}': {reason}"
                 self._trace(f"[HOOK DEBUG] [{hook.mode.upper()}] Not matched {about}")
 

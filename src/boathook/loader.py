@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
 from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.notices import COUNT_OF_STATE, MISSING_COUNT, NEAR_MISS_COUNT, count_hooks
 from boathook.core.value import Value
 from boathook.sources import hooks_toml
 from boathook.sources.hooks_toml import HooksConfig
+from boathook.sources.near_misses import find_near_misses
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
@@ -56,6 +58,7 @@ class _Loading:
         self.watch: list[str] = []
         self.projects: dict[SourceFolders, str] = {}
         self.project_configs: dict[str, HooksConfig] = {}
+        self.near_misses = find_near_misses(locations)
 
     def add_source(self, folders: SourceFolders) -> None:
         """Read the hooks of a source; the project's are judged here, so that no reader can forget it."""
@@ -77,6 +80,12 @@ class _Loading:
         self.watch += read.watch
         self.projects[folders] = read.project or folders.project
 
+    def _count_problems(self, hooks: list[Hook]) -> tuple[tuple[str, int], ...]:
+        counts = count_hooks(COUNT_OF_STATE.get(hook.state, "") for hook in hooks)
+        missing = _find_gone(self.judge, self.projects.values())
+        counts |= {MISSING_COUNT: len(missing), NEAR_MISS_COUNT: len(self.near_misses.diagnostics)}
+        return tuple((name, count) for name, count in counts.items() if count)
+
     def finish(self) -> Loaded:
         settings, judge, trust = self.settings, self.judge, self.trust
         configs = list(self.project_configs.values()) or [HooksConfig("", PROJECT)]
@@ -86,10 +95,12 @@ class _Loading:
             found for one in configs for found in hooks_toml.check_configs(hooks, one, self.user_config)
         )
         self.diagnostics += _check_trust(trust, judge, self.projects)
+        self.diagnostics += self.near_misses.diagnostics
+        self.watch += self.near_misses.watch
         limited = (_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks)
         ordered = sorted(limited, key=lambda hook: hook.order)
         projects = tuple((folders.name, project) for folders, project in self.projects.items())
-        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects)
+        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, self._count_problems(ordered))
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None:
             return Loaded(catalog, tuple(self.watch))

@@ -15,7 +15,7 @@ from boathook.core.catalog import Selector
 from boathook.core.event import SPELLINGS, UNMAPPED, Event
 from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.outcome import Decision, Outcome
-from boathook.core.verdict import Verdict
+from boathook.core.verdict import OK, Run, Verdict
 from boathook.dialects.claude import write_event
 from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import DialectError
@@ -553,7 +553,13 @@ EXPRESSED = {
         (0, nested("PreToolUse", updatedInput={"command": "pwd"}), ""),
     ),
     "copilot pascal context": ("copilot", "SessionStart", KNOW, {}, (0, {"additionalContext": "know"}, "")),
-    "gemini deny": ("gemini", "BeforeTool", NO, {}, (0, {"decision": "deny", "reason": "no"}, "")),
+    "gemini deny": (
+        "gemini",
+        "BeforeTool",
+        NO,
+        {},
+        (0, {"decision": "deny", "reason": "no", "systemMessage": "boathook blocked Shell: no"}, ""),
+    ),
     "gemini rewrite": (
         "gemini",
         "BeforeTool",
@@ -566,7 +572,17 @@ EXPRESSED = {
         "BeforeTool",
         make_outcome(STOP, "end"),
         {},
-        (0, {"continue": False, "stopReason": "end", "decision": "deny", "reason": "end"}, ""),
+        (
+            0,
+            {
+                "continue": False,
+                "stopReason": "end",
+                "decision": "deny",
+                "reason": "end",
+                "systemMessage": "boathook blocked Shell: end",
+            },
+            "",
+        ),
     ),
     "gemini stop after a tool": (
         "gemini",
@@ -641,7 +657,7 @@ def test_what_a_host_can_express_is_written_in_its_format(case):
     assert find_host_dialect(host).list_degraded(a_verdict(host, name, outcome, **changes)) == ()
 
 
-ASKED = "a hook wanted to ask, which {} cannot at {}: denied instead"
+ASKED = "a hook wanted to ask, which {} cannot at {}: denied instead. The reason: sure?"
 CHANGED = "a hook changed the input, which {} cannot take at {}: refused instead, with the new input as the reason"
 SEND_PWD = 'a hook wants another input, which {} cannot take here: call the tool with {{"command": "pwd"}}'
 UNHEARD = "a hook has context for the model, which {} cannot take at {}: know"
@@ -723,6 +739,14 @@ def test_what_a_host_cannot_express_is_reported_and_the_rest_is_written(case):
 def test_a_message_for_the_person_goes_where_the_host_shows_it():
     assert answer("codex", "Stop", Outcome(messages=("hi",))) == (0, {"systemMessage": "hi"}, "")
     assert answer("copilot", "agentStop", Outcome(messages=("hi",))) == (0, None, "hi\n")
+
+
+def test_a_denied_question_names_the_hook_that_asked():
+    event = a_verdict("codex", "PreToolUse", SURE)
+    verdict = event.replace(runs=(Run(a_hook("careful"), OK, SURE),))
+    (note,) = find_host_dialect("codex").list_degraded(verdict)
+    text = "hook 'careful' wanted to ask, which Codex CLI cannot at PreToolUse: denied instead. The reason: sure?"
+    assert note == text
 
 
 def test_context_beside_a_refusal_by_exit_code_is_reported():
@@ -809,7 +833,7 @@ def test_one_hook_denies_in_every_host(project):
     assert asked("codex", "PreToolUse", tool_name="Bash", **call) == (0, denied("PreToolUse"), "")
     assert asked("gemini", "BeforeTool", tool_name="run_shell_command", **call) == (
         0,
-        {"decision": "deny", "reason": "no"},
+        {"decision": "deny", "reason": "no", "systemMessage": "hook 'guard' blocked Shell: no"},
         "",
     )
     assert asked("copilot", "preToolUse", toolName="bash", toolArgs={"command": "forbidden"}) == (0, deny, "")

@@ -19,4 +19,4 @@ def test_the_installed_command_runs_a_guard_of_a_projects_settings(project):
     done = project.run("run", *options, stdin=json.dumps(call), trust_all=True)
     assert json.loads(done.stdout) == {"permissionDecision": "deny", "permissionDecisionReason": "protected"}
     unreviewed = project.run("run", *options, stdin=json.dumps(call), trust_all=False)
-    assert "did not run: it is not trusted yet" in unreviewed.stderr
+    assert "(untrusted). Review them: boathook trust" in unreviewed.stderr

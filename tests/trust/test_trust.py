@@ -21,7 +21,7 @@ def test_an_untrusted_hook_is_skipped_and_reported_everywhere(project, way):
     found = project.dispatch(way)
     assert found["decision"] == "none"
     assert found["runs"] == []
-    assert found["skipped"] == [{"hook": "guard", "why": "it is not trusted yet. Review it with: boathook trust guard"}]
+    assert found["skipped"] == [{"hook": "guard", "why": "it is not trusted yet. Review it with: boathook trust"}]
     assert found["system_message"] == [
         "hooks of this project did not run: guard (untrusted). Review them: boathook trust"
     ]
@@ -32,7 +32,7 @@ def test_an_untrusted_hook_is_reported_on_stderr_and_to_the_host(project):
     project.write_hook("guard", scope="project", script=BLOCKS)
     done = project.run("run", stdin=json.dumps(CALL))
     assert done.returncode == 0
-    assert "hook 'guard' did not run: it is not trusted yet" in done.stderr
+    assert done.stderr.count("guard (untrusted)") == 1
     claude = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
     done = project.run("run", "--host", "claude", stdin=json.dumps({**claude, "cwd": str(project.path)}))
     assert "guard (untrusted)" in json.loads(done.stdout)["systemMessage"]
@@ -147,7 +147,8 @@ def test_the_user_can_have_tool_calls_blocked_instead(project, way):
     project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
     found = project.dispatch(way)
     assert found["decision"] == "block"
-    assert found["reasons"] == ["hook 'guard' was refused: it is not trusted yet. Review it with: boathook trust guard"]
+    reason = "1 hook of this project did not run because it is not trusted. Tell the person: run `boathook trust`"
+    assert found["reasons"] == [reason]
     after = project.dispatch(way, {**CALL, "event_type": "post-tool-call", "tool_output": "x"})
     assert (after["decision"], list_skipped(after)) == ("none", ["after"])
 
@@ -160,7 +161,7 @@ def test_a_modified_hook_blocks_too_if_the_user_wants_that(project):
     (folder / "new").touch()
     found = project.dispatch()
     assert found["decision"] == "block"
-    assert "it changed since it was trusted" in found["reasons"][0]
+    assert "it is not trusted" in found["reasons"][0]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -184,7 +185,9 @@ def test_a_hook_trusted_before_the_user_had_one_of_its_name_does_not_replace_it(
     project.write_hook("guard", script=BLOCKS)
     found = project.dispatch()
     assert list_runs(found) == [("guard", "ok", "block")]
-    assert "would replace your hook 'guard', and is not trusted to" in found["skipped"][0]["why"]
+    assert found["skipped"][0]["hook"] == "guard"
+    listed = project.run("list").stdout
+    assert "would replace your hook 'guard', and is not trusted to" in listed
 
 
 def test_trust_in_a_project_cannot_replace_a_protected_hook_of_the_user(project):
@@ -295,7 +298,7 @@ def test_a_fifo_in_a_trusted_folder_holds_nothing_up(project, way):
     os.mkfifo(folder / "pipe")
     found = project.dispatch(way)
     assert (list_runs(found), list_skipped(found)) == ([], ["guard"])
-    assert "is neither a file nor a folder" in found["skipped"][0]["why"]
+    assert "changed since it was trusted" in found["skipped"][0]["why"]
 
 
 def test_a_folder_with_a_link_that_leaves_it_cannot_be_trusted(project):
@@ -433,7 +436,7 @@ def test_an_entry_of_settings_is_trusted_with_the_script_it_runs(project, way, s
     (hooks / "lib.sh").write_text("say() { exit 0; }\n")
     found = project.dispatch(way)
     assert (list_runs(found), found["decision"]) == ([], "none")
-    assert found["system_message"][0].startswith("hooks of this project did not run: PreToolUse:guard.sh#")
+    assert found["system_message"][0].startswith("hooks of this project did not run: hook-")
 
 
 def test_an_entry_whose_definition_changed_is_modified_and_not_new(project):

@@ -68,7 +68,7 @@ def test_a_cached_hook_that_is_not_trusted_costs_the_fast_path_nothing_where_it_
     assert _imports(project, CALL).stderr == "fast path"
     found = _imports(project, {**CALL, "tool_input": {"command": "rm -rf /"}})
     assert found.stderr.endswith("engine")
-    assert "not trusted yet" in found.stderr
+    assert "(untrusted)" in found.stderr
 
 
 def test_an_approval_counts_at_the_next_event(project):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def make_host_sections() -> dict[str, Any]:
     events = {
-        spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ())) for spelling, kind in SPELLINGS.items()
+        spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ()), True)
+        for spelling, kind in SPELLINGS.items()
     }
     sections: dict[str, Any] = {f"host {NATIVE}": (_make_native_rule(), events, None)}
     for name in list_host_names():
@@ -40,6 +41,8 @@ def _make_native_rule() -> dict[str, Any]:
         "text_keys": tuple(key for key, field_type in FIELD_TYPES.items() if field_type == TEXT),
         "object_keys": tuple(key for key, field_type in FIELD_TYPES.items() if field_type == OBJECT),
         "folder_keys": ("work_dir",),
+        "session_keys": ("session_id",),
+        "hides_messages": dialect.hides_messages,
         "foreign_keys": (),
         "project_at": dialect.project_at,
         "server_tool": "",
@@ -54,6 +57,8 @@ def _make_rule(host: Host) -> dict[str, Any]:
         "text_keys": (*host.event_keys, *host.session_keys, *host.folder_keys),
         "object_keys": (),
         "folder_keys": host.folder_keys,
+        "session_keys": host.session_keys,
+        "hides_messages": bool(host.hides_messages),
         "foreign_keys": host.foreign_keys,
         "project_at": host.project_at,
         "server_tool": host.server_tool,
@@ -72,7 +77,8 @@ def _list_events(host: Host) -> dict[str, Any]:
 
 def _describe_event(host: Host, event: HostEvent) -> tuple[Any, ...]:
     kinds = (*event.kind_names, *list_derived_kinds(host, event))
-    return (kinds, event.required_key, event.tool_name, *_find_tool_places(event.kind.has_tool, event.renames))
+    places = _find_tool_places(event.kind.has_tool, event.renames)
+    return (kinds, event.required_key, event.tool_name, *places, event.reaches_model)
 
 
 def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], ...]:  # noqa: FBT001

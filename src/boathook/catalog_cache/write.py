@@ -46,6 +46,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         "reset_kinds": tuple(kind.name for kind in RESET_KINDS),
         "settings": catalog.settings.to_tuple(),
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in catalog.diagnostics),
+        "counts": catalog.counts,
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:

@@ -24,7 +24,7 @@ from boathook.cli.agent_display import Display, format_full_input, print_record
 from boathook.cli.agent_trace import Trace, TracedEngine
 from boathook.cli.common_options import add_catalog_options
 from boathook.cli.list import describe_for_prompt
-from boathook.cli.show import echo
+from boathook.cli.show import echo, echo_lines
 from boathook.engine import Engine
 from boathook.errors import Blocked, ConfigError, Stopped
 from boathook.inprocess.contexts import ToolContext
@@ -265,7 +265,8 @@ class _Person:
     async def _ask(self, context: ToolContext, reason: str, *, can_always: bool) -> str:
         """Ask until there is an answer: y, n or a. The end of input means no."""
         echo("", err=True)
-        echo(reason if reason.startswith(context.name) else f"{context.name}: {reason}", "bold yellow", err=True)
+        question = reason if reason.startswith(context.name) else f"{context.name}: {reason}"
+        echo_lines(question, "bold yellow", err=True)
         for line in format_full_input(context.args).splitlines():
             echo(f"    {line}", err=True)
         choices = {"y": "y", "yes": "y", "n": "n", "no": "n", **({"a": "a", "always": "a"} if can_always else {})}

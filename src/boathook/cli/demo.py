@@ -26,7 +26,7 @@ from boathook.cli.demo_hooks import (
     DEMO_TEST_COMMANDS,
     block_promises,
 )
-from boathook.cli.show import echo
+from boathook.cli.show import echo, echo_lines
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
 from boathook.inprocess.contexts import ToolContext
@@ -60,7 +60,7 @@ def play_demo() -> int:
             code = _run_agent(engine, project)
         echo("")
         echo("All of this happened for real, in a folder that is removed now. Next, in your project:", "bold")
-        echo(_NEXT_STEPS)
+        echo_lines(_NEXT_STEPS)
     return code
 
 

@@ -8,7 +8,7 @@ import click
 
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import EVENT, add_catalog_options, json_option
-from boathook.cli.show import STATE_STYLES, echo, format_count, pick_fields, print_json, print_table
+from boathook.cli.show import STATE_STYLES, echo, echo_lines, format_count, pick_fields, print_json, print_table
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
 from boathook.core.hook import ARMED, ERROR, HANDLER_NAMES, INVALID, NO_ENTRY, WARNING, Hook, HookHandler, Http
@@ -46,7 +46,7 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
         echo(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
         return 0
     if prompt:
-        echo(describe_for_prompt(hooks))
+        echo_lines(describe_for_prompt(hooks))
     elif as_json:
         print_json({"hooks": [_hook_to_json(hook) for hook in hooks]})
     else:

@@ -13,9 +13,10 @@ import click
 
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import EVENT, since_option, state_option
-from boathook.cli.show import echo, format_count, make_console, make_printable, write_json_line
+from boathook.cli.show import echo, format_count, make_console, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.outcome import Decision
+from boathook.core.text import reveal_text
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
 from boathook.ledger.reader import LedgerReader
@@ -149,7 +150,7 @@ class _LogTable:
         self._print_row(cells, _STYLES.get(cells[4], ""))
 
     def _print_row(self, cells: Iterable[str], style: str) -> None:
-        padded = (make_printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+        padded = (reveal_text(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
         style = style if self._console.is_terminal else ""
         self._console.print("  ".join(padded).rstrip(), style=style or None, markup=False, soft_wrap=True)
 

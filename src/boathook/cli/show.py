@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from boathook.core.text import CONTROL_CHARS
+from boathook.core.text import reveal_text
 from boathook.core.verdict import OUTPUT_VERSION
 
 STATE_STYLES = {
@@ -34,7 +34,14 @@ def print_json(fields: dict[str, Any]) -> None:
 
 def write_json_line(fields: dict[str, Any], *, indent: int | None = None) -> None:
     text = json.dumps({"version": OUTPUT_VERSION, **fields}, ensure_ascii=False, indent=indent)
-    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.write(f"{escape_json_text(text)}\n".encode("utf-8", "backslashreplace"))
+
+
+def escape_json_text(text: str) -> str:
+    """Return the same JSON in which no character changes what a terminal shows."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join([char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text])
 
 
 def pick_fields(value: object, *names: str) -> dict[str, Any]:
@@ -44,7 +51,7 @@ def pick_fields(value: object, *names: str) -> dict[str, Any]:
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
     """Print rows as aligned columns. If a terminal is too narrow, the last cell moves to its own line; nothing is cut."""
     console = make_console()
-    lines = [list(headers), *([make_printable(cell) for cell in row] for row in rows)]
+    lines = [list(headers), *([reveal_text(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
     is_narrow = console.is_terminal and sum(widths) + 2 * len(widths) > console.width
     for number, line in enumerate(lines):
@@ -56,12 +63,18 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: S
 
 
 def echo(text: str, style: str = "", *, err: bool = False) -> None:
-    make_console(err=err).print(make_printable(text), style=style or None, markup=False, soft_wrap=True)
+    """Print one line. Control, bidi and invisible characters are shown as escapes, so that no text can deceive."""
+    make_console(err=err).print(reveal_text(text, "\t"), style=style or None, markup=False, soft_wrap=True)
+
+
+def echo_lines(text: str, style: str = "", *, err: bool = False) -> None:
+    for line in text.split("\n"):
+        echo(line, style, err=err)
 
 
 def make_printable(text: str) -> str:
-    """Return a text without control characters, with undecodable bytes as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode().translate(CONTROL_CHARS)
+    """Return a text of several lines in which no character is hidden."""
+    return reveal_text(text, "\n\t")
 
 
 def format_count(number: int, noun: str) -> str:

@@ -17,6 +17,7 @@ from boathook.core.hook import (
     Hook,
 )
 from boathook.core.matcher import InputTexts
+from boathook.core.notices import COUNT_OF_STATE, describe_file_errors, is_unreviewed
 from boathook.core.prefilter import index_words, list_grams
 from boathook.core.value import Value
 from boathook.core.verdict import Skip
@@ -56,12 +57,16 @@ class Plan(Value):
 
 
 class Catalog(Value):
-    """Immutable: hooks in the order of running, the settings, diagnostics about other files, and each source's project."""
+    """Immutable: hooks in the order of running, the settings, diagnostics about other files, and each source's project.
+
+    `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`.
+    """
 
     hooks: tuple[Hook, ...] = ()
     settings: Settings = Settings()
     diagnostics: tuple[Diagnostic, ...] = ()
     projects: tuple[tuple[str, str], ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
 
     @property
     def project(self) -> str:
@@ -83,16 +88,29 @@ class Catalog(Value):
 
     def find_skips(self, event: Event) -> tuple[Skip, ...]:
         """Return the hooks that do not run on an event although it may have meant them."""
+        return (
+            tuple(
+                Skip(
+                    hook.name,
+                    hook.state_reason,
+                    is_warning=should_report_skip(hook),
+                    state=hook.state,
+                    count_name=COUNT_OF_STATE.get(hook.state, "") if is_unreviewed(hook) else "",
+                )
+                for hook in self.find_hooks(event.kind)
+                if not can_take_part(hook)
+                and hook.state_reason != IS_INSTALLED_CALL
+                and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
+            )
+            + self._list_file_skips()
+        )
+
+    def _list_file_skips(self) -> tuple[Skip, ...]:
+        errors = [diagnostic for diagnostic in self.diagnostics if diagnostic.level == "error"]
+        projects = [project for _, project in self.projects if project]
         return tuple(
-            Skip(hook.name, hook.state_reason, is_warning=should_report_skip(hook), state=hook.state)
-            for hook in self.find_hooks(event.kind)
-            if not can_take_part(hook)
-            and hook.state_reason != IS_INSTALLED_CALL
-            and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
-        ) + tuple(
-            Skip(diagnostic.path, f"ignored: {diagnostic}", is_warning=True, is_hook=False)
-            for diagnostic in self.diagnostics
-            if diagnostic.level == "error"
+            Skip(path, f"ignored: {message}", is_warning=True, is_hook=False, is_for_model=is_for_model)
+            for path, message, is_for_model in describe_file_errors(errors, projects)
         )
 
     def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:

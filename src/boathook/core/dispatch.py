@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from boathook.core.catalog import GROUP_ORDER, UNTRUSTED_STATES, Stage
+from boathook.core.catalog import GROUP_ORDER, Stage
 from boathook.core.json_text import dumps, get_at_place, is_same_json
+from boathook.core.notices import is_unreviewed
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
-from boathook.core.verdict import TIMEOUT, Call, Exit, Run, Skip, Verdict
+from boathook.core.verdict import REFUSED, TIMEOUT, Call, Exit, Run, Skip, Verdict, describe_refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,10 +136,11 @@ def dispatch(
     if outcome.is_final and event.kind.is_pre:
         not_reached, background = not_reached + background, ()
     skipped = skips(state.event)
-    if message := _describe_untrusted(skipped):
-        outcome |= Outcome(messages=(message,))
+    verdict = Verdict(state.event, event, _join_refusals(state, outcome), state.runs, (), skipped)
+    if message := verdict.untrusted_message:
+        verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
     skipped += tuple(Skip(hook.name, _explain_not_reached(state, outcome)) for hook in not_reached)
-    verdict = Verdict(state.event, event, outcome, state.runs, (), skipped)
+    verdict = verdict.replace(skipped=skipped)
     return verdict, tuple(call for hook in background for call in _make_calls(hook, state.event))
 
 
@@ -182,9 +184,16 @@ def _run_again(state: _DispatchState) -> StageRuns:
         state.outcome |= Outcome.block(UNSETTLED)
 
 
-def _describe_untrusted(skipped: tuple[Skip, ...]) -> str:
-    names = [f"{skip.subject} ({skip.state})" for skip in skipped if skip.state in UNTRUSTED_STATES]
-    return f"hooks of this project did not run: {', '.join(names)}. Review them: boathook trust" if names else ""
+def _join_refusals(state: _DispatchState, outcome: Outcome) -> Outcome:
+    """Return an outcome in which one reason counts all hooks that are refused because nobody has reviewed them."""
+    refused = [run for run in state.runs if run.status == REFUSED and is_unreviewed(run.hook)]
+    if not refused:
+        return outcome
+    hooks = {run.hook.order: run.hook for run in refused} | {hook.order: hook for hook in state.not_reached}
+    joined = describe_refused(filter(is_unreviewed, hooks.values()))
+    single = {run.outcome.reason for run in refused}
+    reasons = dict.fromkeys((decision, joined if text in single else text) for decision, text in outcome.all_reasons)
+    return outcome.replace(all_reasons=tuple(reasons))
 
 
 def _explain_not_reached(state: _DispatchState, outcome: Outcome) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 MAX_REASON_CHARS = 8192
+# Letters and marks that look like nothing.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 CONTROL_CHARS = {code: None for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
 
 
@@ -14,6 +16,17 @@ def clean_text(text: str, limit: int | None = None) -> str:
         first, *rest = text.split("\x1b")
         text = first + "".join(map(_remove_leading_escape, rest))
     return text.replace("\r\n", "\n").translate(CONTROL_CHARS).strip()
+
+
+def reveal_text(text: str, keep: str = "") -> str:
+    """Return a text on one line in which every character is seen: control, invisible and bidi ones become escapes."""
+    if text.isprintable() and _BLANKS.isdisjoint(text):
+        return text
+    return "".join([c if c in keep or (c.isprintable() and c not in _BLANKS) else _escape_char(c) for c in text])
+
+
+def _escape_char(char: str) -> str:
+    return char.encode("unicode_escape").decode()
 
 
 def _remove_leading_escape(part: str) -> str:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.json_text import is_same_json
+from boathook.core.notices import (
+    BROKEN_COUNT,
+    COUNT_OF_STATE,
+    MAX_NAMED,
+    UNTRUSTED_COUNT,
+    count_hooks,
+    describe_broken,
+    describe_counts,
+    describe_untrusted,
+    is_unreviewed,
+)
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from boathook.core.event import Event
@@ -146,18 +158,33 @@ class Policy(Value):
 def make_failure_outcome(call: Call, status: str, error: str) -> Outcome:
     if call.hook.on_failure != "block":
         return NOTHING
+    if is_unreviewed(call.hook):
+        return Outcome.block(describe_refused((call.hook,)))
     return Outcome.block(f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {error}")
+
+
+def describe_refused(hooks: Iterable[Hook]) -> str:
+    """Return the reason of a block by hooks that nobody has reviewed: the model reads it, so it only counts them."""
+    return describe_counts(count_hooks(COUNT_OF_STATE.get(hook.state, "") for hook in hooks), for_model=True)
 
 
 class Skip(Value):
     """A hook that did not run although the event may have meant it; a warning is printed to stderr."""
 
     # `subject` is the name of the hook, or the path of a file unless `is_hook`. `state` is that of the hook, if it is the reason.
+    # `count_name` is the count of `boathook.core.notices` that it belongs to, if nobody has reviewed it. `is_for_model`: no
+    # project can have chosen the text about a file, so a model may read it.
     subject: str
     reason: str
     is_warning: bool = False
     state: str = ""
     is_hook: bool = True
+    count_name: str = ""
+    is_for_model: bool = False
+
+    @property
+    def named_state(self) -> str:
+        return f"{self.subject} ({self.state})"
 
 
 class StartedHook(Value):
@@ -219,19 +246,38 @@ class Verdict(Value):
             return None
         return f"[Hook blocked stop: {'; '.join(self.reasons)}]"
 
-    def warnings(self) -> tuple[str, ...]:
-        """Return a line for every hook that failed or did not run: a failure must never look like consent."""
-        lines = [
-            f"hook '{skip.subject}' did not run: {skip.reason}" if skip.is_hook else skip.reason
-            for skip in self.skipped
-            if skip.is_warning
-        ]
+    @property
+    def untrusted_message(self) -> str:
+        """Return the notice about hooks that match and are not trusted, "" if there are none."""
+        skips = [skip for skip in self.skipped if skip.count_name == UNTRUSTED_COUNT]
+        return describe_untrusted([skip.named_state for skip in skips])
+
+    def warnings(self, *, for_model: bool = False) -> tuple[str, ...]:
+        """Return lines about hooks that failed or did not run: a failure must never look like consent.
+
+        If a model may read them, they have no text that a project chose, and only the number of files that cannot be used.
+        """
+        lines = self._list_skip_lines(for_model=for_model)
         for run in self.runs:
             is_among_reasons = self.decision == run.outcome.decision == Decision.BLOCK
             if run.status != OK and not is_among_reasons:
                 lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.error}")
             lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
         return tuple(dict.fromkeys(clean_text(line, MAX_REASON_CHARS) for line in lines))
+
+    def _list_skip_lines(self, *, for_model: bool) -> list[str]:
+        skips = [skip for skip in self.skipped if skip.is_warning]
+        unreviewed = [skip for skip in skips if skip.count_name]
+        hooks = [f"hook '{s.subject}' did not run: {s.reason}" for s in skips if s.is_hook and not s.count_name]
+        files = [skip.reason for skip in skips if not skip.is_hook and skip.is_for_model >= for_model]
+        if for_model:
+            counted = describe_counts(count_hooks(skip.count_name for skip in unreviewed))
+            hidden = sum(not skip.is_hook and not skip.is_for_model for skip in skips)
+            number = f"{hidden} file{'s' if hidden > 1 else ''} cannot be used. See: boathook doctor" if hidden else ""
+            return [line for line in (counted, *_limit_lines(hooks), *_limit_lines(files), number) if line]
+        broken = describe_broken([skip.named_state for skip in unreviewed if skip.count_name == BROKEN_COUNT])
+        lines = [line for line in (self.untrusted_message, broken) if line]
+        return [*lines, *_limit_lines(hooks), *_limit_lines(files)]
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole verdict as `run --json` prints it."""
@@ -250,3 +296,9 @@ class Verdict(Value):
             "skipped": [{"hook": skip.subject, "why": skip.reason} for skip in self.skipped],
             "id": self.id or None,
         }
+
+
+def _limit_lines(lines: list[str]) -> list[str]:
+    """Return the first few lines, and one that counts the rest."""
+    rest = len(lines) - MAX_NAMED
+    return lines if rest <= 0 else [*lines[:MAX_NAMED], f"and {rest:,} more. See: boathook doctor"]

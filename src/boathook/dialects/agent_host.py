@@ -16,9 +16,10 @@ from boathook.core.event import (
     parse_host_object,
 )
 from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, get_at_place, loads
+from boathook.core.notices import list_names
 from boathook.core.outcome import ABSENT, Decision, Outcome
-from boathook.core.text import MAX_REASON_CHARS, clean_text
-from boathook.core.verdict import Exit, Verdict
+from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
+from boathook.core.verdict import REFUSED, Exit, Verdict
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.host import (
@@ -63,6 +64,7 @@ class AgentHost(HostDialect):
         self.host = load_host(name)
         self.project_at = self.host.project_at
         self.env_file_variable = self.host.env_file_variable
+        self.hides_messages, self.shows_stderr = bool(self.host.hides_messages), not self.host.message
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         fields = parse_host_object(data)
@@ -229,6 +231,10 @@ class AgentHost(HostDialect):
         prefix = f"a hook has context for a subagent, which {self.host.title} cannot take"
         return tuple(f"{prefix}: {text}" for text in subagent.additional_context)
 
+    def can_add_context(self, verdict: Verdict) -> bool:
+        row = self._find_row_of(verdict.event)
+        return row is not None and row.reaches_model and verdict.decision < Decision.ASK
+
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         row = self._find_row_of(verdict.event)
         if row is None or verdict.decision == Decision.BLOCK:
@@ -262,13 +268,13 @@ class AgentHost(HostDialect):
             return Exit(0)
         answer = _Answer(row)
         notes = self._fill_answer(verdict, row, answer, refuses=refuses)
-        messages = [*verdict.system_message, *notes]
+        messages = [*verdict.system_message, *notes, *(_describe_blocks(verdict) if row.hides_block else ())]
         messages += [text for one in later for text in (*one.system_message, *self.list_degraded(one))]
-        if self.host.message:
-            # Such a host does not show stderr.
-            messages += [text for one in (verdict, *later) for text in one.warnings()]
+        warnings = [text for one in (verdict, *later) for text in one.warnings()]
+        # A host without a place for messages gets the warnings on stderr in any case; others do not show stderr.
+        messages = [*messages, *warnings] if self.host.message else [text for text in messages if text not in warnings]
         if messages:
-            answer.add(self.host.message or (("stderr", "$"),), "\n".join(messages))
+            answer.add(self.host.message or (("stderr", "$"),), "\n".join(dict.fromkeys(messages)))
         return answer.make_exit(self.host.empty_answer)
 
     def list_degraded(self, verdict: Verdict, *, refuses: bool = False) -> tuple[str, ...]:
@@ -298,7 +304,7 @@ class AgentHost(HostDialect):
         # An approval is for the new input: nothing may approve the old one.
         is_withdrawn = is_input_lost and verdict.decision == Decision.ALLOW
         decision = Decision.NONE if is_withdrawn else verdict.decision
-        notes = self._add_decision(decision, row, reasons, answer)
+        notes = self._add_decision(decision, row, reasons, answer, _describe_askers(verdict))
         effects = self._refuse_lost_input(verdict, row, answer) if is_input_lost else []
         effects += self._add_effects(verdict, row, answer)
         lost = [text for text in effects if text != self.host.block_side_effect]
@@ -321,7 +327,9 @@ class AgentHost(HostDialect):
         answer.add(row.block, "\n".join((*verdict.reasons, wanted)))
         return [f"{lost}: refused instead, with the new input as the reason"]
 
-    def _add_decision(self, decision: Decision, row: HostEvent, reasons: str, answer: _Answer) -> list[str]:
+    def _add_decision(
+        self, decision: Decision, row: HostEvent, reasons: str, answer: _Answer, askers: str
+    ) -> list[str]:
         title, name = self.host.title, row.name
         if decision == Decision.STOP:
             return self._add_stop(row, reasons or "stopped by a hook", answer)
@@ -332,8 +340,9 @@ class AgentHost(HostDialect):
         if decision == Decision.ASK and not row.ask and row.kind_name != "permission-request":
             if _can_refuse(row):
                 answer.add(row.block, reasons or "a hook wants a person to decide")
-                return [f"a hook wanted to ask, which {title} cannot at {name}: denied instead"]
-            return [f"a hook wanted to ask, which {title} cannot at {name}: {reasons}"]
+                reason = f". The reason: {reasons}" if reasons else ""
+                return [f"{askers} wanted to ask, which {title} cannot at {name}: denied instead{reason}"]
+            return [f"{askers} wanted to ask, which {title} cannot at {name}: {reasons}"]
         if decision in (Decision.ASK, Decision.ALLOW):
             answer.add(row.ask if decision == Decision.ASK else row.allow, reasons)
         return []
@@ -418,6 +427,21 @@ class _Answer:
         text = self.streams["stdout"] or (f"{empty_answer}\n" if empty_answer else "")
         stdout = dump_line(self.fields) if self.fields else text.encode("utf-8", "backslashreplace")
         return Exit(self.code, stdout=stdout, stderr=self.streams["stderr"].encode("utf-8", "backslashreplace"))
+
+
+def _describe_askers(verdict: Verdict) -> str:
+    names = [run.hook.name for run in verdict.runs if run.outcome.decision == Decision.ASK]
+    return f"hook {list_names([repr(name) for name in dict.fromkeys(names)])}" if names else "a hook"
+
+
+def _describe_blocks(verdict: Verdict) -> list[str]:
+    """Return which hook blocked the event and why, for a host that does not show this to the person."""
+    if not verdict.is_blocked:
+        return []
+    what = reveal_text(verdict.event.tool_name) or verdict.event.kind.name
+    runs = [run for run in verdict.runs if run.outcome.decision == verdict.decision]
+    blocks = [(f"hook '{run.hook.name}'" if run.status != REFUSED else "boathook", run.outcome.reason) for run in runs]
+    return [f"{who} blocked {what}: {why}" for who, why in blocks or [("boathook", "\n".join(verdict.reasons))]]
 
 
 def _can_refuse(row: HostEvent) -> bool:

@@ -41,6 +41,9 @@ class HostDialect:
     project_at: tuple[str, ...] = ()
     # The variable in which the host names a file, at the start of a session, whose variables its own shell gets.
     env_file_variable = ""
+    # Whether people do not see messages there, so that the model is asked to pass them on; and whether stderr is for people.
+    hides_messages = False
+    shows_stderr = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -93,6 +96,10 @@ class HostDialect:
     def comes_after_call(self, event: Event) -> bool:
         """Whether hooks of this event were asked before, if a tool call started the subagent."""
         return False
+
+    def can_add_context(self, verdict: Verdict) -> bool:
+        """Whether the model that speaks with the person gets context with the answer to an event."""
+        return True
 
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         """Return the events that the host does not have and that follow from this verdict."""

@@ -28,6 +28,10 @@ from boathook.system.locations import (
 # The tools that write files, under every name that the files of a patch have (see `core.patch`).
 FILE_TOOLS = ("WriteFile", "Write", "EditFile", "Edit", "DeleteFile")
 
+# In the file of what was said in a session: that the person was told of near misses.
+TOLD_PERSON = "person"
+MAX_SESSION_CHARS = 128
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -122,7 +126,9 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
     if call is None:
         return None
-    kinds, tool_names, tool_input = call
+    kinds, tool_names, tool_input, has_context = call
+    if _has_untold(compiled, locations, event, rule, has_context=has_context):
+        return None
     if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
     is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
@@ -181,18 +187,18 @@ def _is_well_formed(event: "dict[str, Any]", rule: "dict[str, Any]") -> bool:
 
 def _find_call(
     compiled: "Any", options: "Options", event: "dict[str, Any]", rule: "dict[str, Any]", events: "Any", tools: "Any"
-) -> "tuple[Any, Any, Any] | None":
+) -> "tuple[Any, Any, Any, bool] | None":
     names = [event[key] for key in rule["event_keys"] if event.get(key) is not None]
     rows = {events.get(name) for name in ([options.event, *names] if options.event is not None else names)}
     row = rows.pop() if len(rows) == 1 else None
     if row is None:
         return None
-    kinds, required_key, tool_name, name_places, input_places = row
+    kinds, required_key, tool_name, name_places, input_places, has_context = row
     if required_key and not event.get(required_key):
         return None
     # No tool is called.
     if not name_places:
-        return kinds, ("",), {}
+        return kinds, ("",), {}, has_context
     name, tool_input = _find_value(event, name_places), _find_value(event, input_places)
     name = tool_name if name is None and tool_name else name
     # An input that is a text may be JSON, which the engine parses first.
@@ -220,7 +226,45 @@ def _find_call(
     text_key = {"Shell": "command", "PatchFile": "patch"}.get(all_names[0])
     if text_key and tool_input and not isinstance(tool_input.get(text_key), str):
         return None
-    return kinds, all_names, tool_input
+    return kinds, all_names, tool_input, has_context
+
+
+def _has_untold(
+    compiled: "Any", locations: "Any", event: "dict[str, Any]", rule: "dict[str, Any]", *, has_context: bool
+) -> bool:
+    """Whether something is to be said at this event, because it was not yet said in the session."""
+    counts = [name for name, _ in compiled.head["counts"]]
+    tells_model = rule["hides_messages"] and has_context
+    wanted = {*(counts if tells_model else ()), *((TOLD_PERSON,) if "near-miss" in counts else ())}
+    if not wanted and not tells_model:
+        return False
+    places = [get_at_place(event, place) for place in rule["session_keys"]]
+    session = next((text for text in places if isinstance(text, str)), "")
+    # Files of sessions with unusual names have other names.
+    is_plain = session.isascii() and session.replace("-", "").replace("_", "").isalnum()
+    if not is_plain or len(session) > MAX_SESSION_CHARS:
+        return bool(wanted or session)
+    path = f"{locations.state}/sessions/{session}."
+    return (tells_model and _is_there(path + "failing")) or not wanted.issubset(_read_words(path + "told"))
+
+
+def _is_there(path: str) -> bool:
+    try:
+        system.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _read_words(path: str) -> "list[str]":
+    try:
+        handle = system.open(path, system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK)
+    except OSError:
+        return []
+    try:
+        return system.read(handle, 1 << 10).decode("utf-8", "replace").split()
+    finally:
+        system.close(handle)
 
 
 def _find_value(event: "dict[str, Any]", places: "tuple[str, ...]") -> "Any":

@@ -59,6 +59,8 @@ class _EventRun:
         self.options, self.dialect = options, dialect
         # What hooks.toml wants if the host cannot express everything.
         self.refuses_degraded = False
+        # The hooks that do not work, whatever the event is.
+        self.counts: dict[str, int] = {}
         self.event_name = options.event
         self.kind: EventKind | None = None
 
@@ -88,6 +90,8 @@ class _EventRun:
         later = self._dispatch_derived(verdict)
         if _caught:
             return 128 + _caught[0]
+        if self.counts or self.dialect.hides_messages:
+            verdict = self._add_session_notices(verdict)
         code = self._write_answer(verdict, later)
         if event.kind.has_tool and not event.tool_name:
             _report("the event has no 'tool_name': hooks for particular tools did not run")
@@ -154,6 +158,14 @@ class _EventRun:
         except (JsonError, TypeError):
             return None
 
+    def _add_session_notices(self, verdict: Verdict) -> Verdict:
+        from boathook.entry.session_notices import add_session_notices
+
+        verdict, message = add_session_notices(verdict, self.counts, self.dialect, self._sessions())
+        if message:
+            _report(message)
+        return verdict
+
     def _sessions(self) -> Sessions:
         from boathook.process.sessions import Sessions
 
@@ -190,6 +202,7 @@ class _EventRun:
         sender = Sender(self.dialect, host_project, not options.no_ask, options.debug, _write_debug)
         engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"
+        self.counts = dict(engine.catalog.counts)
         host_file = env.get(self.dialect.env_file_variable.encode(), b"") if event.kind is PRE_SESSION else b""
         if not host_file:
             return engine.dispatch(event)
@@ -207,7 +220,10 @@ class _EventRun:
             _report("the verdict could not be written")
             return 1
         end = self.dialect.write_answer(verdict, later, refuses=self.refuses_degraded)
-        warnings = "".join(f"boathook: {line}\n" for one in (verdict, *later) for line in one.warnings())
+        # At exit code 2 a model may read stderr.
+        verdicts, for_model = (verdict, *later), end.code == 2
+        lines = [line for one in verdicts for line in one.warnings(for_model=for_model)]
+        warnings = "".join(f"boathook: {line}\n" for line in dict.fromkeys(lines))
         write_all(2, end.stderr + warnings.encode("utf-8", "backslashreplace"))
         if write_all(1, end.stdout):
             return end.code or 0

@@ -50,6 +50,7 @@ HOST = Host(
     # Run: the variable stays the folder of the session, while `cwd` and our own folder follow every `cd` of the model.
     project_at=("$CLAUDE_PROJECT_DIR",),
     env_file_variable="CLAUDE_ENV_FILE",
+    message_seen="its terminal, and `--output-format stream-json`",
     foreign_keys=("timestamp", "cursor_version"),
 )  # fmt: skip
 

@@ -74,6 +74,7 @@ HOST = Host(
     project_at=("$COPILOT_PROJECT_DIR",),
     server_tool="{server}-{tool}",
     caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
+    message_seen="nowhere", hides_messages="its terminal, and runs without one (`copilot -p`)",
 )  # fmt: skip
 
 

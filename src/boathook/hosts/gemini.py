@@ -20,6 +20,8 @@ HOST = Host(
             stop=h.STOP,
             input=((f"{h.SPECIFIC_OUTPUT}.tool_input", "$"),),
             untested="stop",
+            # Run: its terminal says only that the request failed.
+            hides_block=True,
         ),
         HostEvent(
             "AfterTool",
@@ -62,6 +64,7 @@ HOST = Host(
     project_at=("$GEMINI_PROJECT_DIR",),
     server_tool="mcp_{server}_{tool}",
     server_places=("mcp_context.server_name", "mcp_context.tool_name"),
+    message_seen="its terminal, and stderr without one",
     # `gemini hooks migrate` copies the commands of Claude Code's settings.
     caller=Caller("claude", events=("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "PreCompress")),
 )

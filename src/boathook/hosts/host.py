@@ -71,7 +71,8 @@ class HostEvent(Value):
     # that says that the tool failed (`!` before it: that it did not; `=` after it: by this beginning; `@` before it: the place
     # of a file that says so). `is_installed`: false if it is another name of an event that is installed. `input_keys`: the keys
     # of the payload that are the tool's input, if that is not an object there. `same_call_as`: the event by which the host
-    # reports the same call once more, where it says its version, and the first version that is known to do so.
+    # reports the same call once more, where it says its version, and the first version that is known to do so. `hides_block`:
+    # the person is not shown that it was blocked, so a message says it.
     name: str
     kind_name: str
     other_names: tuple[str, ...] = ()
@@ -90,6 +91,7 @@ class HostEvent(Value):
     is_installed: bool = True
     input_keys: tuple[str, ...] = ()
     same_call_as: tuple[str, str, int] | None = None
+    hides_block: bool = False
 
     @property
     def kind(self) -> EventKind:
@@ -102,6 +104,11 @@ class HostEvent(Value):
     @property
     def continues_agent(self) -> bool:
         return self.kind_name in ("pre-agent-turn-stop", "post-subagent")
+
+    @property
+    def reaches_model(self) -> bool:
+        """Whether context was seen to reach the model that speaks with the person, which that of a subagent does not."""
+        return bool(self.context) and not self.is_untested("context") and self.kind_name != "pre-subagent"
 
     def is_untested(self, capability: str) -> bool:
         return capability in self.untested.split()
@@ -135,7 +142,8 @@ class Host(Value):
     # anything else a place in the payload. Without any, it is the event's folder. `foreign_keys` are never sent by this host, so
     # a call with one of them is from an agent that reads this host's configuration. `server_tool`: how it names the tool of an MCP
     # server, if not `mcp__{server}__{tool}`; `server_places`: where the payload has the names of the server and of its tool.
-    # `env_file_variable` names the file whose variables its shell gets (at the start of a session).
+    # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `hides_messages`: where people
+    # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
     name: str
     title: str
     version: str
@@ -156,6 +164,8 @@ class Host(Value):
     caller: Caller | None = None
     server_tool: str = ""
     server_places: tuple[str, ...] = ()
+    hides_messages: str = ""
+    message_seen: str = ""
 
     @property
     def evidence(self) -> str:

@@ -1,4 +1,4 @@
-"""What hooks of a session share: variables that early hooks export for later ones, and how often its stop was refused."""
+"""What is kept for a session: variables that early hooks export for later ones, refused stops, and what was said once."""
 
 from __future__ import annotations
 
@@ -102,19 +102,57 @@ class Sessions:
         names = sorted(name for name in os.listdir(self._folder) if name.startswith(start))
         return [f"{self._folder}/{name}" for name in names if not name.endswith(".new")]
 
+    def read_told(self, session: str) -> frozenset[str]:
+        """Return the names of what was said in a session already. One without a name is always new."""
+        path = self._find_path(session, "told") if session else None
+        try:
+            return frozenset(read_text(path, MAX_EXPORTS_BYTES).split()) if path is not None else frozenset()
+        except FileError:
+            return frozenset()
+
+    def note_told(self, session: str, names: frozenset[str]) -> None:
+        self._write(session, "told", " ".join(sorted(self.read_told(session) | names)))
+
+    def count_failures(self, session: str, new: int) -> int:
+        """Add to the failures that the model of a session has not been told of, and return how many there are."""
+        path = self._find_path(session, "failing") if session else None
+        try:
+            text = read_text(path, 16) if path is not None else ""
+        except FileError:
+            text = ""
+        count = new + (int(text) if text.isascii() and text.isdigit() else 0)
+        if new:
+            self._write(session, "failing", str(count))
+        return count
+
+    def forget_failures(self, session: str) -> None:
+        self._remove(session, "failing")
+
+    def _write(self, session: str, kind: str, text: str) -> None:
+        path = self._find_path(session, kind) if session else None
+        try:
+            if path is not None:
+                write_private(path, text.encode())
+        except OSError:
+            # It is said once more.
+            return
+
     def forget(self, session: str) -> None:
         for mark in self._list_subagents(session):
             try:
                 os.unlink(mark)
             except OSError:
                 continue
-        for kind in ("env", "stops"):
-            path = self._find_path(session, kind)
-            try:
-                if path is not None:
-                    os.unlink(path)
-            except OSError:
-                continue
+        for kind in ("env", "stops", "told", "failing"):
+            self._remove(session, kind)
+
+    def _remove(self, session: str, kind: str) -> None:
+        path = self._find_path(session, kind)
+        try:
+            if path is not None:
+                os.unlink(path)
+        except OSError:
+            return
 
     def _find_path(self, session: str, kind: str = "env") -> str | None:
         """Return the file of a session. One without a name has counts, but no variables: others must not get those."""

@@ -11,7 +11,9 @@ from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, NO_ENTRY_POINT, find_manifest, read_hook, scan_hooks
+from boathook.sources.hook_md.manifest import OPENCLAW_HOOK
 from boathook.sources.hooks_toml import read_hooks_toml
+from boathook.sources.near_misses import list_root_misses
 from boathook.sources.settings_json.settings_checker import (
     EXIT_1_WARNING,
     check_remote_hook,
@@ -77,7 +79,7 @@ def _get_settings_scope(path: str) -> str:
 
 def _check_root(root: str, top: str) -> list[Diagnostic]:
     level = scan_hooks(root, _guess_scope(root), top)
-    diagnostics = [*level.diagnostics]
+    diagnostics = [*level.diagnostics, *list_root_misses(root, [])]
     first: dict[str, Hook] = {}
     for hook, _ in level.hooks:
         diagnostics += check_hook(hook)
@@ -102,6 +104,8 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     if not isinstance(hook.handler, Script):
         return [*hook.diagnostics, *check_settings_hook(hook)]
     diagnostics = [*hook.diagnostics]
+    if hook.state_reason == OPENCLAW_HOOK:
+        return diagnostics
     path = find_entry_point(hook.folder)
     if path is not None:
         diagnostics += _check_script(hook, path)

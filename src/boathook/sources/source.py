@@ -17,10 +17,13 @@ class Source:
     a project, that make it a project of this source. `reader` names the function that reads the hooks as `module:function`. The
     hooks of a source that speak its `dialect` get its project. If it `runs_together`, its hooks form one stage without
     priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts. `host`
-    is the agent whose own form it is.
+    is the agent whose own form it is. `lookalikes` are folders, below a folder of people, that look like one of its markers and
+    are not: see `boathook.sources.near_misses`.
     """
 
-    __slots__ = ("dialect", "host", "markers", "name", "reader", "runs_together", "user_folder", "without")
+    __slots__ = (
+        *("dialect", "host", "lookalikes", "markers", "name", "reader", "runs_together", "user_folder", "without"),
+    )
 
     def __init__(
         self,
@@ -33,9 +36,11 @@ class Source:
         dialect: str,
         runs_together: bool,
         host: str = "",
+        lookalikes: "tuple[str, ...]" = (),
     ) -> None:
         self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
         self.user_folder, self.markers, self.reader, self.host = user_folder, markers, reader, host
+        self.lookalikes = lookalikes
 
     @property
     def project_folder(self) -> str:
@@ -55,6 +60,7 @@ HOOK_MD_SOURCE = Source(
     reader="boathook.sources.hook_md.folder:read_hook_folders",
     dialect="native",
     runs_together=False,
+    lookalikes=("/.agents/hook", "/.claude/hooks"),
 )
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         without: str
         user_folder: "UserFolder"
         markers: "tuple[str, ...]"
+        lookalikes: "tuple[str, ...]"
 
 
 REPOSITORY_MARKERS = ("/.git",)
@@ -90,8 +91,11 @@ class Locations:
     # `start` is where projects are searched from. `config` holds the user's hooks.toml. `folders` has every folder of the user
     # by its option. `untrusted` has those that variables have put into a project: hooks and hooks.toml there are not read (""
     # stands for such a folder), and neither trust nor the cache is believed. With `trust_all` no hook needs trust. `closed` is the
-    # start or a folder above it that cannot be entered, so that nobody can say which hooks are there.
-    __slots__ = ("cache", "closed", "config", "folders", "sources", "start", "state", "trust_all", "untrusted")
+    # start or a folder above it that cannot be entered, so that nobody can say which hooks are there. `lookalikes` are the
+    # nearest folders that look like folders of hooks and are not.
+    __slots__ = (
+        *("cache", "closed", "config", "folders", "lookalikes", "sources", "start", "state", "trust_all", "untrusted"),
+    )
 
     def __init__(
         self,
@@ -105,7 +109,9 @@ class Locations:
         folders: "dict[str, str] | None" = None,
         trust_all: bool = False,
         closed: str = "",
+        lookalikes: "tuple[str, ...]" = (),
     ) -> None:
+        self.lookalikes = lookalikes
         self.start, self.config, self.state, self.cache, self.closed = start, config, state, cache, closed
         self.sources, self.untrusted, self.folders, self.trust_all = sources, untrusted or {}, folders or {}, trust_all
 
@@ -122,7 +128,7 @@ class Locations:
     @property
     def key(self) -> "tuple[object, ...]":
         sources = [(folders.name, folders.user, folders.project) for folders in self.sources]
-        return (self.config, "" if self.trust_all else self.state, tuple(sources), self.closed)
+        return (self.config, "" if self.trust_all else self.state, tuple(sources), self.closed, self.lookalikes)
 
 
 def resolve_locations(
@@ -174,7 +180,13 @@ def resolve_locations(
         folders=folders,
         trust_all=trust_all,
         closed=_find_closed(start),
+        lookalikes=_find_lookalikes(start, [marker for source in sources for marker in source.lookalikes]),
     )
+
+
+def _find_lookalikes(start: str, markers: "list[str]") -> "tuple[str, ...]":
+    found = [(_find_upwards(start, (marker,)), marker) for marker in markers]
+    return tuple([folder.rstrip("/") + marker for folder, marker in found if folder])
 
 
 def list_user_folders(sources: "Iterable[LocatedSource]") -> "tuple[UserFolder, ...]":

@@ -223,14 +223,22 @@ class LibraryRun:
                 event["event_type"] = run["event"]
             with self.load_engine() as engine:
                 for earlier in data.get("before", ()):
-                    engine.dispatch(self.read_event(earlier))
+                    self._add_notices(engine, engine.dispatch(self.read_event(earlier)))
                 self._verdict = engine.dispatch(event)
                 if (subagent := self.dialect.derive_subagent(self._verdict)) is not None:
                     self._verdict = self.dialect.add_subagent_verdict(self._verdict, engine.dispatch(subagent))
                 self.refuses = engine.catalog.settings.degraded == "refuse"
+                self._verdict = self._add_notices(engine, self._verdict)
                 for derived in self.dialect.derive_events(self._verdict):
                     engine.dispatch(derived)
         return self._verdict
+
+    def _add_notices(self, engine: Any, verdict: Any) -> Any:
+        from boathook.entry.session_notices import add_session_notices
+        from boathook.process.sessions import Sessions
+
+        sessions = Sessions(str(self.workspace.root / "state" / "sessions"))
+        return add_session_notices(verdict, dict(engine.catalog.counts), self.dialect, sessions)[0]
 
     def answer_unreadable(self) -> Any:
         """Return the answer to an input that cannot be read; None if it can be read."""

@@ -7,6 +7,7 @@ import os
 from boathook.core.approval import compute_hook_digest
 from boathook.core.catalog import Catalog, Plan, mark_untrusted
 from boathook.core.hook import ARMED, MODIFIED, SHADOWED, USER
+from boathook.core.notices import hide_hook_text
 from boathook.trust.snapshot import SnapshotError, describe_root, has_copies, read_snapshot
 
 TYPE_CHECKING = False
@@ -55,9 +56,11 @@ class VerifiedCatalog:
             changed = dict(filter(None, map(self._find_changed, hooks)))
             if not changed:
                 return plan
-            rest = (changed.get(hook.order, hook) for hook in self._catalog.hooks)
-            names = {(hook.source, hook.name) for hook in changed.values() if not hook.runs_together}
-            self._catalog = self._catalog.replace(hooks=tuple(_restore(hook, names) for hook in rest))
+            rest = [changed.get(hook.order, hook) for hook in self._catalog.hooks]
+            changed_hooks = [hook for hook in self._catalog.hooks if hook.order in changed]
+            names = {(hook.source, hook.name) for hook in changed_hooks if not hook.runs_together}
+            restored = sorted((_restore(hook, names) for hook in rest), key=lambda hook: hook.order)
+            self._catalog = self._catalog.replace(hooks=tuple(restored))
 
     def find_skips(self, event: Event) -> tuple[Skip, ...]:
         return self._catalog.find_skips(event)
@@ -70,4 +73,4 @@ class VerifiedCatalog:
         if not change:
             return None
         why = describe_change(change, hook.name)
-        return hook.order, mark_untrusted(hook, MODIFIED, why, self._catalog.settings.untrusted)
+        return hook.order, hide_hook_text(mark_untrusted(hook, MODIFIED, why, self._catalog.settings.untrusted))

@@ -19,8 +19,9 @@ from boathook.core.hook import (
     Hook,
     Script,
 )
+from boathook.core.text import reveal_text
 from boathook.dialects.dialect import NATIVE, find_hook_dialect
-from boathook.sources.hook_md.manifest import escape_undecodable, parse_manifest
+from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system import files
 from boathook.system.files import FileError, read_text
@@ -95,7 +96,7 @@ def _select_folders(entries: list[os.DirEntry[str]], scope: str) -> tuple[list[o
         bytes_left -= _get_size(find_manifest(entry.path))
         if bytes_left < 0:
             message = f"the manifests of its hooks are larger than {MAX_PROJECT_BYTES >> 20} MiB together"
-            return entries[:index], f"{message}; {escape_undecodable(entry.name)} and the following are not loaded"
+            return entries[:index], f"{message}; {reveal_text(entry.name)} and the following are not loaded"
     message = f"more than {limit} hook folders; the rest is not loaded" if len(entries) > limit else ""
     return entries[:limit], message
 
@@ -153,7 +154,7 @@ def read_hook(path: str, folder: str, scope: str) -> ReadHook:
 
 
 def _build_invalid(path: str, folder: str, scope: str, reason: str) -> ReadHook:
-    name, file = (escape_undecodable(os.path.basename(one)) for one in (folder, path))
+    name, file = (reveal_text(os.path.basename(one)) for one in (folder, path))
     message = f"{file} {reason}"
     hook = Hook(
         name, None, "", scope, Script(folder), path, find_hook_dialect(NATIVE), state=INVALID, state_reason=message

@@ -6,8 +6,9 @@ import unicodedata
 from typing import Any
 
 from boathook.core.event import SPELLINGS, EventKind
-from boathook.core.hook import ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
+from boathook.core.hook import DISABLED, ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
+from boathook.core.text import reveal_text
 from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.sources.fields import (
@@ -25,6 +26,7 @@ from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NULLS = ("", "~", "null")
 _MAX_DIGITS = 18
+OPENCLAW_HOOK = "this is an OpenClaw hook, it does not run here"
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
 _SAME_KEYS = (
     *("name", "description", "priority", "on_failure", "protected"),
@@ -35,7 +37,8 @@ _SAME_KEYS = (
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
     """Return the hook of a manifest and the keys that its author wrote. Never raises an exception."""
     folder_name = folder.rpartition("/")[2]
-    shown_name = escape_undecodable(folder_name)
+    # Every command and event shows the name.
+    shown_name = reveal_text(folder_name)
     checker = FieldChecker(path, scope, YAML_PAIR, {"name": shown_name})
     data: dict[str, Any] = {}
     fields: dict[str, Any] = {"name": shown_name, "kind": None, "trigger": "", "dialect": find_hook_dialect(NATIVE)}
@@ -49,11 +52,11 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
         data = _read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
         if isinstance(data.get("name"), str):
             data["name"] = unicodedata.normalize("NFC", data["name"])
-        values = checker.check(HOOK_MD_FIELDS, data)
-        if values.get("name", folder_name) != folder_name:
-            checker.report(WARNING, "name", f"name '{values['name']}' differs from its folder '{shown_name}'")
-        fields |= {"trigger": data["trigger"]} if isinstance(data.get("trigger"), str) else {}
-        fields |= _build_fields(values, checker)
+        if _is_openclaw_hook(data):
+            checker.report(WARNING, "", OPENCLAW_HOOK)
+            fields |= {"state": DISABLED, "state_reason": OPENCLAW_HOOK}
+        else:
+            fields |= _check_fields(data, folder_name, checker)
     if checker.refusal:
         fields |= {"state": INVALID, "state_reason": checker.refusal.message}
     diagnostics = tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0))
@@ -61,8 +64,19 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
     return hook, frozenset(data)
 
 
-def escape_undecodable(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()
+def _is_openclaw_hook(data: dict[str, Any]) -> bool:
+    """Whether a manifest is one of OpenClaw's, which has the same file name; its events are in its metadata."""
+    metadata = data.get("metadata")
+    return "trigger" not in data and isinstance(metadata, dict) and "openclaw" in metadata
+
+
+def _check_fields(data: dict[str, Any], folder_name: str, checker: FieldChecker) -> dict[str, Any]:
+    values = checker.check(HOOK_MD_FIELDS, data)
+    if values.get("name", folder_name) != folder_name:
+        message = f"name '{values['name']}' differs from its folder '{reveal_text(folder_name)}'"
+        checker.report(WARNING, "name", message)
+    trigger = {"trigger": data["trigger"]} if isinstance(data.get("trigger"), str) else {}
+    return trigger | _build_fields(values, checker)
 
 
 def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""What events say about hooks that do not run. No text that an unreviewed project chose is in it, whoever reads it."""
+
+# A repository that nobody trusted could otherwise speak to the person, and to the model, through the names of its hooks and the
+# values in its files. `boathook check`, `list` and `trust` show these, with everything invisible made visible.
+
+from __future__ import annotations
+
+from boathook.core.hashing import hexdigest
+from boathook.core.hook import INVALID, MODIFIED, NO_ENTRY, UNTRUSTED, USER
+from boathook.core.text import reveal_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from boathook.core.hook import Diagnostic, Hook
+
+# How many hooks or files one notice names; the rest is counted.
+MAX_NAMED = 5
+MAX_PLAIN_CHARS = 64
+_PLAIN_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+# The files of a project that can have errors, below its folder.
+_PROJECT_PLACES = (".agents/hooks", ".agents/hooks.toml", ".claude/settings.json", ".claude/settings.local.json")
+# Files of the user, wherever they are; their folders are believed, or they are not read.
+_OWN_NAMES = ("hooks", "hooks.toml", "settings.json", "trust.json", "installed_plugins.json")
+# What is said about an unreviewed hook instead of its own reason, which may quote its files.
+_STATE_REASONS = {
+    UNTRUSTED: "it is not trusted yet. Review it with: boathook trust",
+    MODIFIED: "it changed since it was trusted. Review the change with: boathook trust",
+    INVALID: "its definition has an error. See it with: boathook check",
+    NO_ENTRY: "it has no script to run. See: boathook check",
+}
+UNTRUSTED_COUNT, BROKEN_COUNT, MISSING_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
+    *("untrusted", "broken", "missing", "near-miss", "failed"),
+)
+# Which count a hook belongs to, by its state.
+COUNT_OF_STATE = {
+    UNTRUSTED: UNTRUSTED_COUNT,
+    MODIFIED: UNTRUSTED_COUNT,
+    INVALID: BROKEN_COUNT,
+    NO_ENTRY: BROKEN_COUNT,
+}
+# What each count says, for one and for several, and the command that helps.
+_COUNT_TEXTS = {
+    UNTRUSTED_COUNT: (
+        "1 hook of this project did not run because it is not trusted",
+        "{} hooks of this project did not run because they are not trusted",
+        "boathook trust",
+    ),
+    BROKEN_COUNT: ("1 hook cannot run", "{} hooks cannot run", "boathook check"),
+    MISSING_COUNT: (
+        "1 hook that the person trusted no longer exists",
+        "{} hooks that the person trusted no longer exist",
+        "boathook list",
+    ),
+    NEAR_MISS_COUNT: (
+        "1 folder or file looks like a hook but is not read",
+        "{} folders or files look like hooks but are not read",
+        "boathook check",
+    ),
+    FAILED_COUNT: ("a hook failed", "{} runs of hooks failed", "boathook log"),
+}
+
+
+def describe_counts(counts: Mapping[str, int], *, for_model: bool = False) -> str:
+    """Return one sentence about hooks that do not work, by count only, and the commands that help; "" if there are none."""
+    names = [name for name in COUNT_NAMES if counts.get(name)]
+    if not names:
+        return ""
+    texts = [_COUNT_TEXTS[name][counts[name] > 1].format(counts[name]) for name in names]
+    commands = dict.fromkeys(_COUNT_TEXTS[name][2] for name in names)
+    advice = "Tell the person: run " if for_model else "See: "
+    quoted = [f"`{command}`" for command in commands] if for_model else list(commands)
+    return f"{'; '.join(texts)}. {advice}{' and '.join(quoted)}"
+
+
+def count_hooks(count_names: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in filter(None, count_names):
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def describe_untrusted(names: Sequence[str]) -> str:
+    return f"hooks of this project did not run: {list_names(names)}. Review them: boathook trust" if names else ""
+
+
+def describe_broken(names: Sequence[str]) -> str:
+    return f"hooks of this project did not run: {list_names(names)}. See why: boathook check" if names else ""
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return names for a notice: the first few, and how many others there are."""
+    rest = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def is_plain_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_PLAIN_CHARS and name[0] != "-" and _PLAIN_CHARS.issuperset(name)
+
+
+def is_unreviewed(hook: Hook) -> bool:
+    """Whether a project chose the text of a hook that cannot run, and no person has trusted it as it is."""
+    return hook.scope != USER and hook.state in COUNT_OF_STATE and hook.approval is None
+
+
+def hide_project_text(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
+    """Return hooks for an event, in the order of running: nothing that an unreviewed project chose is in their texts."""
+    if not any(map(is_unreviewed, hooks)):
+        return hooks
+    # The order depends on the names.
+    return tuple(sorted(map(hide_hook_text, hooks), key=lambda hook: hook.order))
+
+
+def hide_hook_text(hook: Hook) -> Hook:
+    if not is_unreviewed(hook):
+        return hook
+    # The name of an entry of settings.json is made of words of its command.
+    is_plain = is_plain_name(hook.name) and not hook.runs_together
+    name = hook.name if is_plain else f"hook-{_make_digest(f'{hook.path} {hook.place} {hook.name}')}"
+    return hook.replace(name=name, state_reason=_STATE_REASONS[hook.state], description="")
+
+
+def _make_digest(text: str) -> str:
+    return hexdigest(text.encode("utf-8", "backslashreplace"))[:4]
+
+
+def describe_file_errors(diagnostics: Sequence[Diagnostic], projects: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """Return path and message for files with errors, and whether a model may read the message.
+
+    Of a file of a project it has only the place and the number of errors. The path of a folder may be what a project chose.
+    """
+    messages: list[tuple[str, str, bool]] = []
+    counts: dict[tuple[str, str], int] = {}
+    for diagnostic in diagnostics:
+        place = _find_known_place(diagnostic.path, projects)
+        if not place:
+            is_own = diagnostic.path.rpartition("/")[2] in _OWN_NAMES
+            messages.append((reveal_text(diagnostic.path), reveal_text(str(diagnostic)), is_own))
+            continue
+        key = (diagnostic.path, place)
+        counts[key] = counts.get(key, 0) + 1
+    for (path, place), count in counts.items():
+        number = "an error" if count == 1 else f"{count:,} errors"
+        messages.append((reveal_text(path), f"{place} of this project has {number}. See: boathook check", True))
+    return messages
+
+
+def _find_known_place(path: str, projects: Sequence[str]) -> str:
+    places = [
+        path[len(project.rstrip("/")) + 1 :] for project in projects if path.startswith(f"{project.rstrip('/')}/")
+    ]
+    return next((place for place in places if place in _PROJECT_PLACES), "")

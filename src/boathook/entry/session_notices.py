@@ -1,0 +1,59 @@
+"""What is said once in a session: near misses to the person, and what is hidden from people to the model, by count."""
+
+from __future__ import annotations
+
+from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, UNTRUSTED_COUNT, describe_counts
+from boathook.core.outcome import Decision, Outcome
+from boathook.core.verdict import OK
+from boathook.entry.fast_path import TOLD_PERSON
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathook.core.verdict import Verdict
+    from boathook.dialects.dialect import HostDialect
+    from boathook.process.sessions import Sessions
+
+
+def add_session_notices(
+    verdict: Verdict, counts: Mapping[str, int], dialect: HostDialect, sessions: Sessions
+) -> tuple[Verdict, str]:
+    """Return a verdict with what was not said in its session yet, and a message for stderr, or ""."""
+    # An event without a session counts as a session of its own.
+    session = verdict.original.session_id
+    told, new, message = sessions.read_told(session), set[str](), ""
+    if counts.get(NEAR_MISS_COUNT) and TOLD_PERSON not in told:
+        new.add(TOLD_PERSON)
+        message = describe_counts({NEAR_MISS_COUNT: counts[NEAR_MISS_COUNT]})
+        if not dialect.shows_stderr:
+            verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
+    if dialect.hides_messages:
+        verdict, told_model = _tell_model(verdict, counts, dialect, sessions)
+        new |= told_model
+    if new - told:
+        sessions.note_told(session, frozenset(new))
+    return verdict, message
+
+
+def _tell_model(
+    verdict: Verdict, counts: Mapping[str, int], dialect: HostDialect, sessions: Sessions
+) -> tuple[Verdict, set[str]]:
+    session = verdict.original.session_id
+    told = sessions.read_told(session)
+    all_counts = {**counts, FAILED_COUNT: 0}
+    skipped = sum(skip.count_name == UNTRUSTED_COUNT for skip in verdict.skipped)
+    all_counts[UNTRUSTED_COUNT] = max(all_counts.get(UNTRUSTED_COUNT, 0), skipped)
+    if FAILED_COUNT not in told:
+        all_counts[FAILED_COUNT] = sessions.count_failures(session, _count_failures(verdict))
+    untold = {name: count for name, count in all_counts.items() if count and name not in told}
+    if not untold or not dialect.can_add_context(verdict):
+        return verdict, set()
+    text = f"boathook: {describe_counts(untold, for_model=True)}"
+    sessions.forget_failures(session)
+    return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,))), set(untold)
+
+
+def _count_failures(verdict: Verdict) -> int:
+    """Return how many hooks failed without an effect; the reason of a block says it otherwise."""
+    return sum(run.status != OK and run.outcome.decision < Decision.BLOCK for run in verdict.runs)

@@ -1,0 +1,145 @@
+"""What is said once in a session, and that the fast path does not answer "nothing to do" before it was said."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from boathook.catalog_cache.write import write_compiled
+from boathook.core.catalog import Catalog
+from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT
+from boathook.core.outcome import Outcome
+from boathook.core.verdict import FAILED, Run, Verdict
+from boathook.dialects.dialect import NATIVE, find_host_dialect
+from boathook.entry.fast_path import TOLD_PERSON, _prove_nothing_to_do
+from boathook.entry.options import parse_options
+from boathook.entry.session_notices import add_session_notices
+from boathook.hosts.host import HostEvent, list_host_names, load_host
+from boathook.install.probe import make_probe_event
+from boathook.process.sessions import Sessions
+from tests.core.builders import a_hook
+
+HIDING = [name for name in list_host_names() if load_host(name).hides_messages]
+UNTRUSTED = {"untrusted": 2}
+SENTENCE = (
+    "boathook: 2 hooks of this project did not run because they are not trusted. Tell the person: run `boathook trust`"
+)
+
+
+def find_row(host: str, *, has_context: bool, has_tool: bool = False) -> HostEvent | None:
+    rows = (row for row in load_host(host).events if row.is_installed and row.kind.has_tool >= has_tool)
+    return next((row for row in rows if row.reaches_model == has_context and not row.required_key), None)
+
+
+def make_verdict(host: str, row: HostEvent, outcome: Outcome | None = None, runs: tuple[Run, ...] = ()) -> Verdict:
+    event = find_host_dialect(host).read_event(make_probe_event(load_host(host), row, "/p"), row.name)
+    event = event.replace(session_id="s1")
+    return Verdict(event, event, outcome or Outcome(), runs)
+
+
+def add(sessions: Sessions, host: str, verdict: Verdict, counts: dict[str, int]) -> tuple[tuple[str, ...], str]:
+    """Return the contexts of the verdict with its notices, and the message for stderr."""
+    verdict, message = add_session_notices(verdict, counts, find_host_dialect(host), sessions)
+    return verdict.additional_context, message
+
+
+def test_the_agents_that_hide_messages_are_known_and_can_tell_the_model():
+    assert {*HIDING} == {"cline", "codex", "copilot", "kimi-code", "qwen"}
+    assert all(any(row.reaches_model for row in load_host(host).events) for host in HIDING)
+
+
+@pytest.mark.parametrize("host", HIDING)
+def test_the_model_is_told_once_in_a_session_and_by_count(tmp_path, host):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    silent, row = find_row(host, has_context=False), find_row(host, has_context=True)
+    assert silent is not None
+    assert row is not None
+    assert add(sessions, host, make_verdict(host, silent), UNTRUSTED) == ((), "")
+    # A refusal has no place for it in some agents, so it waits.
+    assert add(sessions, host, make_verdict(host, row, Outcome.block("no")), UNTRUSTED) == ((), "")
+    assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((SENTENCE,), "")
+    assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((), "")
+    # What is new is said, too.
+    contexts, _ = add(sessions, host, make_verdict(host, row), {**UNTRUSTED, "missing": 1})
+    assert [text.partition(".")[0] for text in contexts] == [
+        "boathook: 1 hook that the person trusted no longer exists"
+    ]
+    other = make_verdict(host, row)
+    other = other.replace(original=other.original.replace(session_id="s2"))
+    assert add(sessions, host, other, UNTRUSTED)[0] == (SENTENCE,)
+
+
+def test_failures_wait_for_an_event_that_can_carry_them(tmp_path):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    rows = {row.name: row for row in load_host("kimi-code").events}
+    failed = (Run(a_hook(), FAILED, Outcome()),)
+    for _ in range(2):
+        assert add(sessions, "kimi-code", make_verdict("kimi-code", rows["PreToolUse"], runs=failed), {}) == ((), "")
+    prompt = make_verdict("kimi-code", rows["UserPromptSubmit"])
+    expected = "boathook: 2 runs of hooks failed. Tell the person: run `boathook log`"
+    assert add(sessions, "kimi-code", prompt, {}) == ((expected,), "")
+    assert add(sessions, "kimi-code", prompt, {}) == ((), "")
+    sessions.forget("s1")
+    assert list((tmp_path / "sessions").iterdir()) == []
+
+
+def test_an_agent_that_shows_messages_tells_the_person_of_near_misses_once(tmp_path):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    message = "3 folders or files look like hooks but are not read. See: boathook check"
+    row = find_row("claude", has_context=True)
+    assert row is not None
+    told, stderr = add_session_notices(
+        make_verdict("claude", row), {NEAR_MISS_COUNT: 3}, find_host_dialect("claude"), sessions
+    )
+    assert (told.system_message, told.additional_context, stderr) == ((message,), (), message)
+    assert add(sessions, "claude", make_verdict("claude", row), {NEAR_MISS_COUNT: 3}) == ((), "")
+
+
+def test_an_event_without_a_session_is_a_session_of_its_own(tmp_path):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    row = find_row("copilot", has_context=True)
+    assert row is not None
+    verdict = make_verdict("copilot", row)
+    verdict = verdict.replace(original=verdict.original.replace(session_id=""))
+    for _ in range(2):
+        assert add(sessions, "copilot", verdict, UNTRUSTED)[0] == (SENTENCE,)
+
+
+def is_proved(host: str, data: bytes) -> bool:
+    options = parse_options([] if host == NATIVE else ["--host", host])
+    return _prove_nothing_to_do(options, data) is not None
+
+
+@pytest.mark.parametrize(
+    "counts", [{}, *({name: 1} for name in COUNT_NAMES)], ids=lambda counts: next(iter(counts), "-")
+)
+def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_said(project, monkeypatch, counts):
+    project.hooks_folder("project").mkdir(parents=True)
+    for name, value in project.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(project.path)
+    catalog = Catalog(projects=(("HOOK.md", str(project.path)), ("settings.json", "")), counts=tuple(counts.items()))
+    locations = project.make_locations(claude=str(project.claude_folder), trust_all=False)
+    assert write_compiled(catalog, (), locations, time.time())
+    sessions = Sessions(f"{project.state}/sessions")
+    for host in (NATIVE, *list_host_names()):
+        for has_context in (True, False):
+            row = find_row(host, has_context=has_context, has_tool=True) if host != NATIVE else None
+            if host == NATIVE:
+                fields = {"event_type": "post-tool-call", "tool_name": "x", "tool_input": {}, "session_id": "s-1"}
+                data = json.dumps({**fields, "work_dir": str(project.path)}).encode()
+            elif row is None:
+                continue
+            else:
+                data = make_probe_event(load_host(host), row, str(project.path))
+            session = "s-1" if host == NATIVE else "boathookdoctor"
+            tells_model = host in HIDING and has_context
+            is_silent = not tells_model and NEAR_MISS_COUNT not in counts
+            sessions.forget(session)
+            assert is_proved(host, data) == (is_silent or not counts), (host, row)
+            sessions.note_told(session, frozenset({TOLD_PERSON, *counts}))
+            assert is_proved(host, data), (host, row)
+            sessions.count_failures(session, 1)
+            assert is_proved(host, data) == (not tells_model), (host, row)
