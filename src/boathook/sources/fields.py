@@ -179,7 +179,7 @@ _IMPORTS_ABOUT = (
 )
 IMPORTS_FIELD = Field("imports", WORD, _IMPORTS_ABOUT, OWN_IMPORTS, words=IMPORTS, example=PROJECT_IMPORTS)
 
-_KIND_ABOUT = "what the tool does, whatever it is called: see [tools](tools.md#kinds)"
+_KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
     _optional("tool", TEXT, "an RE2 pattern, searched in the name of the tool"),
     _optional("pattern", TEXT, "an RE2 pattern, searched in the input of the tool"),

@@ -17,6 +17,8 @@ def test_no_call_is_lost_on_the_fast_path(tmp_path):
 
 
 def test_a_call_that_is_lost_is_found(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fast_path, "_select_rows_of_kinds", lambda rows, *_, **__: [row for row in rows if not row[0][2]])
+    monkeypatch.setattr(
+        fast_path, "_select_rows_of_kinds", lambda rows, *_, **__: [row for row in rows if not row[0][2]]
+    )
     assert compare_cases(tmp_path, seed=1, cases=500).lost > 0
     assert capsys.readouterr().out.startswith("lost: ")
