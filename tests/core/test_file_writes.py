@@ -83,7 +83,7 @@ def test_keys_that_a_model_adds_hide_neither_the_path_nor_the_text(more, is_firs
 
 
 @given(json_objects, st.text(min_size=1, max_size=5), st.text(max_size=5))
-def test_whatever_else_is_in_an_input_its_path_and_text_are_listed(more, path, text):
+def test_the_path_and_the_text_are_listed_with_any_other_keys_beside_them(more, path, text):
     given = {**more, "file_path": path, "content": text}
     found = list_writes(Event.of("pre-tool-call", tool_name="Write", tool_input=given))
     assert any(one.path == path and text in one.text for one in found)

@@ -118,12 +118,16 @@ def create_hook(
     echo(f"  check  boathook check {os.path.relpath(folder)}")
     if not user:
         echo(f"  trust  boathook trust {name}")
-    names = list_known_tools() if tool or not kind else TOOLS_OF_KINDS[kind]
-    known_tool = next((known for known in names if re.search(tool or "", known)), tool) if tool or kind else ""
-    options = f" --tool {shlex.quote(known_tool)}" if known_tool else ""
-    options += """ --input '{"command": "…"}'""" if pattern and not kind else ""
-    echo(f"  try    boathook explain {event}{options}")
+    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
     return 0
+
+
+def _list_explain_options(matcher: dict[str, str | None]) -> str:
+    tool, kind = matcher["tool"], matcher["kind"]
+    names = TOOLS_OF_KINDS[kind] if kind else list_known_tools() if tool else ()
+    known_tool = next((known for known in names if re.search(tool or "", known)), tool)
+    options = f" --tool {shlex.quote(known_tool)}" if known_tool else ""
+    return options + (""" --input '{"command": "…"}'""" if matcher["pattern"] and not kind else "")
 
 
 def _find_hooks_folder(project: str | None, *, user: bool) -> str:
