@@ -62,6 +62,9 @@ fuzz: $(READY) ## fuzz everything that strangers write, each target for SECONDS 
 	-@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	$(BIN)/python fuzz/run.py --seconds $(or $(SECONDS),60) $(TARGET)
 
+fuzz-fast-path: $(READY) ## compare the fast path with the engine on CASES (100000) random hooks and tool calls; SEED= for the same again
+	$(BIN)/python -m fuzz.fast_path_cases --cases $(or $(CASES),100000) $(addprefix --seed ,$(SEED))
+
 e2e: $(READY) ## the same hooks in five real agents, offline; HOST= for one (writes docs/reference/matrix.md with WRITE=1)
 	$(BIN)/python -m e2e.run $(addprefix --host ,$(HOST)) $(if $(WRITE),--write)
 
@@ -79,4 +82,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-long test-as-user explore check conformance bench soak killtest fuzz e2e e2e-all docs format clean
+.PHONY: help demo test test-long test-as-user explore check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs format clean

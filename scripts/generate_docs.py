@@ -29,6 +29,7 @@ from boathook.agent.scripted import ScriptedModel
 from boathook.cli.commands import COMMANDS, cli
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
 from boathook.core.outcome import Decision, Outcome
+from boathook.core.tool_kinds import ADDRESS, COMMAND, MARKS_OF_KINDS, MCP, PATH, TOOLS_OF_KINDS
 from boathook.dialects.claude import DEFAULT_FIELDS
 from boathook.hosts.capability_table import (
     CAPABILITY_WORDS,
@@ -171,7 +172,36 @@ def tools() -> str:
         f"| `{name}` | {_codes(TOOL_INPUT_KEYS[name])} | {_codes(others)} |"
         for name, others in list_tool_names().items()
     ]
+    lines += ["", *_list_tool_kinds()]
     return "\n".join(lines) + "\n"
+
+
+KEYS_OF_SHAPES = {
+    PATH: "a path, such as `path`, `filePath`, `files`, `uri`, `source`",
+    COMMAND: "a command, such as `command`, `cmd`, `script`, `code`",
+    ADDRESS: "an address, such as `url`, `urls`, `link`",
+}
+
+
+def _list_tool_kinds() -> list[str]:
+    rows = {kind: [ours for ours in TOOL_INPUT_KEYS if ours in names] for kind, names in TOOLS_OF_KINDS.items()}
+    lines = [
+        "## Kinds",
+        "",
+        "`matcher: {kind: …}` in HOOK.md means every tool of a kind, under each of its names. A tool that is not in the table",
+        "above (of an MCP server, or unknown) is of a kind if its name has one of the parts and its input has the keys.",
+        "",
+        "| kind | tools | parts of other names | with keys for |",
+        "|---|---|---|---|",
+    ]
+    for kind, names in rows.items():
+        marks = [(parts, shape) for one, parts, shape in MARKS_OF_KINDS if one == kind] or [((), "")]
+        for number, (parts, shape) in enumerate(marks):
+            tools_of_kind = _codes(names) if number == 0 else ""
+            any_name = "every tool of an MCP server" if kind == MCP else "any"
+            shown = _codes(part.rstrip("_") for part in parts if part) or any_name
+            lines.append(f"| `{kind}` | {tools_of_kind} | {shown} | {KEYS_OF_SHAPES.get(shape, '–')} |")
+    return [*lines, "", "A shell command that has a patch in it is also of the kind `writes`."]
 
 
 def _codes(names: Iterable[str]) -> str:
@@ -546,7 +576,7 @@ def in_process() -> str:
     return IN_PROCESS % {name: "\n".join(lines) for name, lines in parts.items()}
 
 
-MATCHERS = ("tool_name", "event_is", "where", "all_of", "any_of")
+MATCHERS = ("tool_name", "tool_kind", "event_is", "where", "all_of", "any_of")
 ERRORS = ("Blocked", "Stopped", "HookError", "HookTimeout", "UnknownEvent", "ConfigError")
 
 

@@ -51,6 +51,9 @@ YAML_TYPES: Types = {
         "minLength": 1,
         "items": {"type": YAML_TEXT, "minLength": 1},
     },
+    fields.TOOL_KIND_LIST: lambda field: {
+        "oneOf": [{"enum": [*field.words]}, {"type": "array", "items": {"enum": [*field.words]}}]
+    },
     fields.MAPPING: lambda field: build_object(field.fields, YAML_TYPES),
 }
 

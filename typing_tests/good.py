@@ -24,6 +24,7 @@ from boathook import (
     ToolContext,
     all_of,
     event_is,
+    tool_kind,
     tool_name,
     where,
 )
@@ -65,8 +66,9 @@ async def awaited(context: ToolContext) -> Outcome | None:
     return None
 
 
-@hooks.before_tool(match=tool_name("bash") | "sh*")
+@hooks.before_tool(match=tool_name("bash") | "sh*" | tool_kind("writes", "mcp"))
 async def awaited_change(context: ToolContext) -> ToolContext:
+    print([(one.path, one.text, one.change) for one in context.writes])
     return context
 
 

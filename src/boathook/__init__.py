@@ -35,7 +35,7 @@ _PUBLIC_NAMES = {
         *("SessionContext", "StepContext", "StopContext", "SubagentContext", "ToolContext"),
     ),
     "inprocess.hooks": ("Hooks",),
-    "inprocess.matching": ("Match", "all_of", "any_of", "event_is", "tool_name", "where"),
+    "inprocess.matching": ("Match", "all_of", "any_of", "event_is", "tool_kind", "tool_name", "where"),
     "inprocess.operations": ("ToolCall",),
     "inprocess.stack": ("Stack",),
 }

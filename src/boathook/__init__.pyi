@@ -45,6 +45,7 @@ from boathook.inprocess.matching import Match as Match
 from boathook.inprocess.matching import all_of as all_of
 from boathook.inprocess.matching import any_of as any_of
 from boathook.inprocess.matching import event_is as event_is
+from boathook.inprocess.matching import tool_kind as tool_kind
 from boathook.inprocess.matching import tool_name as tool_name
 from boathook.inprocess.matching import where as where
 from boathook.inprocess.operations import ToolCall as ToolCall

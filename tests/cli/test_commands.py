@@ -288,6 +288,17 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: ScratchProject,
     assert project.run("run", "PreToolUse", stdin=event).returncode == 2
 
 
+def test_a_new_hook_of_a_kind_is_asked_about_every_such_tool(project: ScratchProject) -> None:
+    made = project.run("new", "fresh", "--event", "PreToolUse", "--kind", "writes", "--pattern", r"\.env$")
+    assert made.stdout.splitlines()[-1] == "  try    boathook explain PreToolUse --tool WriteFile"
+    assert project.run("check", "--strict").stdout == "all good\n"
+    row = json.loads(project.run("list", "--json").stdout)["hooks"][0]
+    assert row["matcher"] == {"tool": None, "pattern": r"\.env$", "kind": "writes"}
+    event = json.dumps({"tool_name": "mcp__fs__write_file", "tool_input": {"path": "a/.env"}})
+    assert project.run("run", "PreToolUse", stdin=event).returncode == 2
+    assert project.run("explain", "PreToolUse", "--tool", "Shell").stdout.count("is not of the kind writes") == 1
+
+
 def test_a_new_hook_runs_once_it_is_trusted_as_new_instructs(project: ScratchProject) -> None:
     made = project.run("new", "fresh", "--event", "PreToolUse", "--pattern", "ls")
     assert [line.split()[0] for line in made.stdout.splitlines()] == ["created", "edit", "check", "trust", "try"]
@@ -317,6 +328,7 @@ def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(pro
     [
         (["new", "../evil", "--event", "Stop"], "the name must be 1 to 64 letters"),
         (["new", "x", "--event", "Stop", "--tool", "Shell"], "is not about a tool"),
+        (["new", "x", "--event", "Stop", "--kind", "writes"], "is not about a tool"),
         (["new", "x", "--event", "PreToolUse", "--pattern", "(?=a)"], "lookahead"),
         (["new", "x", "--event", "nope"], "unknown event 'nope'"),
         (["nonsense"], "No such command"),

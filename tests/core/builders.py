@@ -12,8 +12,10 @@ from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.dialects.dialect import find_hook_dialect
 
 
-def a_hook(name: str = "guard", *, tool: str = "", pattern: str = "", **fields: Any) -> Hook:
-    matcher = Matcher(compile_pattern(tool), compile_pattern(pattern))
+def a_hook(
+    name: str = "guard", *, tool: str = "", pattern: str = "", tool_kinds: tuple[str, ...] = (), **fields: Any
+) -> Hook:
+    matcher = Matcher(compile_pattern(tool), compile_pattern(pattern), tool_kinds=tool_kinds)
     known = {"kind": PRE_TOOL, "trigger": "pre-tool-call", "scope": "user", "path": f"/h/{name}/HOOK.md"}
     known["dialect"] = find_hook_dialect("native")
     return Hook(name, handler=Script(f"/h/{name}"), **{**known, "matcher": matcher, **fields})

@@ -512,6 +512,40 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     assert find_unsupported(a_hook(tool="^Shell$"), load_host("codex")) == ()
 
 
+@pytest.mark.parametrize(
+    ("tool", "host", "about"),
+    [
+        ("^(WriteFile|EditFile)$", "codex", None),
+        ("^(WriteFile|EditFile|Write|Edit|Shell)$", "claude", None),
+        ("^WriteFile$", "claude", "not about MultiEdit, Edit, NotebookEdit: `kind: writes` means all"),
+        ("^WriteFile$", "codex", "not about each edit in apply_patch: `kind: writes` means all"),
+        ("^(Write|Edit)$", "claude", "not about MultiEdit, NotebookEdit"),
+        ("^run_shell_command$", "claude", "there it would be Bash, PowerShell, Monitor; Shell holds in every agent"),
+        ("^(run_shell_command|Write|Edit)$", "codex", "not asked about every tool that it names"),
+        ("^run_shell_command$", "gemini", None),
+        ("^mcp__db__drop$", "opencode", "by '_', and every split is tried"),
+        ("^mcp__db__drop$", "gemini", None),
+        ("^mcp__", "opencode", None),
+    ],
+)
+def test_a_tool_that_has_another_name_or_shape_in_a_host_is_reported_once(tool, host, about):
+    found = find_unsupported(a_hook(tool=tool), load_host(host))
+    assert len(found) == (about is not None)
+    assert about is None or about in found[0]
+
+
+def test_a_hook_that_names_a_kind_needs_no_other_names():
+    for host in map(load_host, list_host_names()):
+        known = find_unsupported(a_hook(), host)
+        assert find_unsupported(a_hook(tool_kinds=("writes",)), host) == known
+        assert find_unsupported(a_hook(tool="^WriteFile$", tool_kinds=("writes",)), host)[: len(known)] == known
+
+
+def test_a_hook_that_looks_at_files_afterwards_may_leave_some_out():
+    late = a_hook(tool="^WriteFile$", kind=SPELLINGS["post-tool-call"], metadata={"effects": []})
+    assert find_unsupported(late, load_host("claude")) == ()
+
+
 def test_check_reports_what_does_not_fit_and_is_strict_if_asked(project, hook):
     hook("guard", "pre-session", "exit 2")
     folder = ("--project", str(project.path))

@@ -38,6 +38,7 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.outcome import Outcome
+from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_host_dialect
 from boathook.entry.fast_path import FILE_TOOLS, _may_be_patch, _prove_nothing_to_do, _read_fast_options
@@ -76,9 +77,10 @@ def ask(event: dict | bytes, /, *flags: str, **wanted: str) -> bool:
 
 
 hooks = st.builds(
-    lambda tool, pattern, kind, state, failing, background: a_hook(
+    lambda tool, pattern, tool_kinds, kind, state, failing, background: a_hook(
         tool=tool,
         pattern=pattern,
+        tool_kinds=tool_kinds,
         kind=kind,
         state=state,
         on_failure=failing,
@@ -88,6 +90,7 @@ hooks = st.builds(
     tool_patterns
     | st.sampled_from(["^Shell$", "^(WriteFile|EditFile)$", "^Write$", "Delete", "^PatchFile$", "^mcp__x_y__z$"]),
     patterns | st.just("rm -rf"),
+    st.just(()) | st.lists(st.sampled_from(TOOL_KINDS), min_size=1, max_size=2).map(tuple),
     st.sampled_from([*KINDS, None, *[k for k in KINDS if k.has_tool] * 4]),
     st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED]),
     st.sampled_from(["allow", "allow", "block"]),
@@ -164,7 +167,11 @@ def test_what_the_fast_path_needs_of_a_host_survives_its_file():
     assert marshal.loads(marshal.dumps(sections)) == sections
 
 
-SERVER_TOOLS = ["x_y_z", "x-y-z", "mcp_x_y_z", "@x_y/z", "MCP:z", "x_y___z"]
+SERVER_TOOLS = [
+    *("x_y_z", "x-y-z", "mcp_x_y_z", "@x_y/z", "MCP:z", "x_y___z"),
+    *(form % "write_file" for form in ("fs_%s", "my-fs-%s", "mcp_fs_%s", "@fs/%s", "MCP:%s", "fs___%s", "mcp__fs__%s")),
+    *("fs_read_file", "mcp__fs__move_file", "mcp__sh__run_command", "pw-browser_click", "mcp__x__Write", "web_get"),
+]
 PATCHES = [
     "*** Begin Patch\n*** Add File: mkfs\n+x\n*** End Patch",
     "apply_patch <<E\n*** Begin Patch\n*** Update File: a\n*** Move to: rm -rf\n@@\n-a\n+git\n+push\n*** End Patch\nE",
@@ -173,7 +180,7 @@ PATCHES = [
 host_keys = st.sampled_from(
     [
         *("command", "cmd", "path", "file_path", "old_str", "notebook_path", "dir_path", "commands"),
-        *("command", "patch", "input", "patchText"),
+        *("command", "patch", "input", "patchText", "url", "destination", "edits"),
     ]
 )
 host_inputs = st.dictionaries(

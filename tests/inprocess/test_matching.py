@@ -12,7 +12,7 @@ from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import ConfigError, HookError, UnknownEvent
 from boathook.inprocess.contexts import ToolContext
-from boathook.inprocess.matching import Match, all_of, any_of, event_is, make_match, tool_name, where
+from boathook.inprocess.matching import Match, all_of, any_of, event_is, make_match, tool_kind, tool_name, where
 from boathook.inprocess.stack import Stack
 from tests.inprocess.builders import BEFORE, EVERY, WAYS, fresh, noting
 
@@ -47,6 +47,25 @@ def test_tools_are_matched_by_name(pattern, name, expected):
     context = ToolContext.before(name, {})
     assert tool_name(pattern)(context) is expected
     assert make_match(pattern)(context) is expected
+
+
+def test_tools_are_matched_by_what_they_do():
+    patch = "*** Begin Patch\n*** Add File: .env\n+A=1\n*** End Patch"
+    write = ToolContext.before("save_note", {"path": ".env", "note": "x"})
+    shell = ToolContext.before("bash", {"command": "ls"})
+    in_shell = ToolContext.before("Shell", {"command": f"apply_patch <<E\n{patch}\nE"})
+    calls = (write, shell, in_shell)
+    assert [tool_kind("writes")(call) for call in calls] == [True, False, True]
+    assert [tool_kind("shell", "mcp")(call) for call in calls] == [False, True, True]
+    assert [(~tool_kind("writes") & "b*")(call) for call in calls] == [False, True, False]
+    assert [[(one.path, one.text, one.change) for one in call.writes] for call in calls] == [
+        [(".env", "x", "write")],
+        [],
+        [(".env", "A=1\n", "write")],
+    ]
+    assert not any(tool_kind("writes")(context) for context in EVERY.values() if not context.kind.has_tool)
+    with pytest.raises(HookError, match="there is no kind of tools 'writing'"):
+        tool_kind("writing")
 
 
 LETTERS = st.text("ab.*[]?^$+\\-_/ é\n", max_size=6)

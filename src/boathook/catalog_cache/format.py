@@ -153,7 +153,7 @@ def _read(path: str) -> "bytes | None":
 
 def may_match_tool(rows: "Iterable[tuple[Any, Any]]", tool: str) -> bool:
     """Whether any hook can mean a tool, whatever its input is; a "no" is certain."""
-    return any(equal is None or tool in equal or any(word in tool for word in inside) for (equal, inside), _ in rows)
+    return any(equal is None or tool in equal or any(word in tool for word in inside) for (equal, inside, _), _ in rows)
 
 
 def may_match(rows: "Iterable[tuple[Any, Any]]", tool: str, text: str, gram: int) -> bool:

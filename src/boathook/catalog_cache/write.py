@@ -63,7 +63,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
 
 
 def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
-    """Return what the fast path asks: per tool matcher the words of the patterns. None: the engine must see every event."""
+    """Return what the fast path asks: per tools and kinds the words of the patterns. None: the engine must see every event."""
     active = [hook for hook in hooks if _is_active(hook)]
     has_skips = any(should_report_skip(hook) and not _is_active(hook) for hook in hooks)
     has_errors = any(diagnostic.level == "error" for diagnostic in catalog.diagnostics)
@@ -86,7 +86,8 @@ def _is_active(hook: Hook) -> bool:
     return can_take_part(hook) or hook.state in UNTRUSTED_STATES
 
 
-def _tool_words(words: PrefilterWords | None, hook: Hook) -> tuple[Any, Any]:
+def _tool_words(words: PrefilterWords | None, hook: Hook) -> tuple[Any, Any, Any]:
+    kinds = hook.matcher.tool_kinds
     if hook.matcher.tool is None or words is None:
-        return (None, ())
-    return (words.any_of, ()) if words.proof == EQUALS else ((), words.any_of)
+        return (None, (), kinds)
+    return (words.any_of, (), kinds) if words.proof == EQUALS else ((), words.any_of, kinds)

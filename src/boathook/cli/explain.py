@@ -14,7 +14,7 @@ from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_bloc
 from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
 from boathook.core.json_text import JsonError, loads
-from boathook.core.matcher import TOOL_NAME, Matcher
+from boathook.core.matcher import TOOL_NAME
 from boathook.errors import ConfigError
 from boathook.process.hook_runner import find_unmet_need
 from boathook.system.locations import read_environment
@@ -101,7 +101,7 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
         blocks = " (its on_failure is block, so it blocks such events)" if should_block_unrun(hook) else ""
         return False, f"{hook.state}: {hook.state_reason}{blocks}"
     matcher, has_input = hook.matcher, "tool_input" in event.data or not event.kind.has_tool
-    if not has_input and matcher.pattern is not None and not Matcher(matcher.tool).explain_mismatch(event):
+    if not has_input and matcher.pattern is not None and not matcher.replace(pattern=None).explain_mismatch(event):
         return None, f"depends on the input: pass --input ({describe_matcher(hook)})"
     if matcher.subject != TOOL_NAME and matcher.tool is not None and matcher.subject not in event.data:
         return None, f"depends on '{matcher.subject}': pass --data ({describe_matcher(hook)})"

@@ -78,7 +78,8 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
     tool, pattern = matcher.tool, matcher.pattern
     if matcher.subject != TOOL_NAME:
         return {matcher.subject: tool.display_text if tool else None}
-    return {"tool": tool.display_text if tool else None, "pattern": pattern.display_text if pattern else None}
+    shown = {"tool": tool.display_text if tool else None, "pattern": pattern.display_text if pattern else None}
+    return shown | ({"kind": ", ".join(matcher.tool_kinds)} if matcher.tool_kinds else {})
 
 
 def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
@@ -125,5 +126,7 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
 def describe_matcher(hook: Hook) -> str:
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
     subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
-    parts = [f"{subject} {tool.display_text}" if tool else "", f"input {pattern.display_text}" if pattern else ""]
+    kinds = hook.matcher.tool_kinds
+    parts = [f"kind {' or '.join(kinds)}" if kinds else "", f"{subject} {tool.display_text}" if tool else ""]
+    parts += [f"input {pattern.display_text}" if pattern else ""]
     return ", ".join(part for part in parts if part) or "all"

@@ -13,6 +13,7 @@ from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.show import echo
 from boathook.core.event import EventKind, find_kind
 from boathook.core.matcher import compile_pattern
+from boathook.core.tool_kinds import TOOL_KINDS, TOOLS_OF_KINDS
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.install.host_files import find_project_top
@@ -64,6 +65,7 @@ _SCRIPTS = {("sh", True): _BLOCK_SH, ("sh", False): _NOTE_SH, ("py", True): _BLO
 @click.command("new")
 @click.argument("name")
 @click.option("--event", required=True, type=EVENT, help="The event it runs on.")
+@click.option("--kind", type=click.Choice(TOOL_KINDS), help="Only for tools of this kind, in every agent.")
 @click.option("--tool", metavar="REGEX", help="Only for tools whose name matches.")
 @click.option("--pattern", metavar="REGEX", help="Only for tool inputs that match; the new hook blocks them.")
 @click.option(
@@ -72,7 +74,14 @@ _SCRIPTS = {("sh", True): _BLOCK_SH, ("sh", False): _NOTE_SH, ("py", True): _BLO
 @click.option("--user", is_flag=True, help="For all your projects instead of this one.")
 @project_option
 def create_hook(
-    name: str, event: str, tool: str | None, pattern: str | None, lang: str, user: bool, project: str | None
+    name: str,
+    event: str,
+    kind: str | None,
+    tool: str | None,
+    pattern: str | None,
+    lang: str,
+    user: bool,
+    project: str | None,
 ) -> int:
     """Create a hook that works as it is.
 
@@ -81,13 +90,15 @@ def create_hook(
     \b
     Examples:
       boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
+      boathook new no-env --event pre-tool-call --kind writes --pattern '\\.env'
       boathook new greet --event pre-session --lang py --user
     """
     if not is_hook_name(name):
         raise ConfigError(f"the name must be {HOOK_NAME.expected}")
-    kind = find_kind(event)
-    if (tool or pattern) and not kind.has_tool:
-        raise ConfigError(f"{kind.name} is not about a tool: leave out --tool and --pattern")
+    found = find_kind(event)
+    if (kind or tool or pattern) and not found.has_tool:
+        raise ConfigError(f"{found.name} is not about a tool: leave out --kind, --tool and --pattern")
+    matcher = {"kind": kind, "tool": tool, "pattern": pattern}
     for source in (tool, pattern):
         compile_pattern(source or "")
         if any(ord(char) < 32 for char in source or ""):
@@ -95,10 +106,10 @@ def create_hook(
     folder = f"{_find_hooks_folder(project, user=user)}/{name}"
     if os.path.lexists(folder):
         raise ConfigError(f"{folder} exists already: choose another name, or remove it")
-    blocks = pattern is not None and kind.is_pre
+    blocks = pattern is not None and found.is_pre
     script = f"{folder}/scripts/run.{lang}"
     os.makedirs(os.path.dirname(script))
-    _write(f"{folder}/HOOK.md", _make_manifest(name, kind, event, tool, pattern, blocks=blocks))
+    _write(f"{folder}/HOOK.md", _make_manifest(name, found, event, matcher, blocks=blocks))
     _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
@@ -107,11 +118,16 @@ def create_hook(
     echo(f"  check  boathook check {os.path.relpath(folder)}")
     if not user:
         echo(f"  trust  boathook trust {name}")
-    known_tool = next((known for known in list_known_tools() if tool and re.search(tool, known)), tool)
-    options = f" --tool {shlex.quote(known_tool)}" if known_tool else ""
-    options += """ --input '{"command": "…"}'""" if pattern else ""
-    echo(f"  try    boathook explain {event}{options}")
+    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
     return 0
+
+
+def _list_explain_options(matcher: dict[str, str | None]) -> str:
+    tool, kind = matcher["tool"], matcher["kind"]
+    names = TOOLS_OF_KINDS[kind] if kind else list_known_tools() if tool else ()
+    known_tool = next((known for known in names if re.search(tool or "", known)), tool)
+    options = f" --tool {shlex.quote(known_tool)}" if known_tool else ""
+    return options + (""" --input '{"command": "…"}'""" if matcher["pattern"] and not kind else "")
 
 
 def _find_hooks_folder(project: str | None, *, user: bool) -> str:
@@ -122,15 +138,14 @@ def _find_hooks_folder(project: str | None, *, user: bool) -> str:
     return f"{find_project_top(os.path.abspath(project or os.getcwd()))}/.agents/hooks"
 
 
-def _make_manifest(
-    name: str, kind: EventKind, event: str, tool: str | None, pattern: str | None, *, blocks: bool
-) -> str:
-    description = f"{'Blocks' if blocks else 'Watches'} {kind.name}{f' of {tool}' if tool else ''}"
+def _make_manifest(name: str, kind: EventKind, event: str, matcher: dict[str, str | None], *, blocks: bool) -> str:
+    about = matcher["tool"] or matcher["kind"]
+    description = f"{'Blocks' if blocks else 'Watches'} {kind.name}{f' of {about}' if about else ''}"
     shown_name = name if name[0].isalpha() else quote_yaml(name)
     lines = ["---", f"name: {shown_name}", f"description: {quote_yaml(description)}", f"trigger: {event}"]
-    if tool or pattern:
+    if any(matcher.values()):
         lines.append("matcher:")
-        lines += [f"  {key}: {quote_yaml(value)}" for key, value in (("tool", tool), ("pattern", pattern)) if value]
+        lines += [f"  {key}: {quote_yaml(value)}" for key, value in matcher.items() if value]
     lines += ["timeout: 5000", "---", "", f"# {name}", "", "Describe here what the hook is for, and whom to ask."]
     return "\n".join(lines) + "\n"
 

@@ -146,6 +146,10 @@ def dispatch(
 
 def _make_calls(hook: Hook, event: Event, look_number: int = 1) -> list[Call]:
     """Return the calls of a hook for an event: one, or one for each file of a patch."""
+    if hook.matcher.lists_writes and event.kind.has_tool:
+        from boathook.core.file_writes import add_writes
+
+        return [Call(hook, add_writes(event), look_number)]
     calls = hook.matcher.select_calls(event)
     if calls == (event,):
         return [Call(hook, event, look_number)]

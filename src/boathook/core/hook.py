@@ -197,7 +197,7 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     plain = hook.to_dict() | {
         "kind": hook.kind.name if hook.kind else None,
         "handler": (HANDLER_NAMES[type(hook.handler)], *hook.handler.to_tuple()),
-        "matcher": (_pattern_to_data(matcher.tool), _pattern_to_data(matcher.pattern), matcher.subject),
+        "matcher": (_pattern_to_data(matcher.tool), _pattern_to_data(matcher.pattern), *matcher.to_tuple()[2:]),
         "dialect": hook.dialect.name,
         "needs": hook.needs.to_tuple(),
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in hook.diagnostics),
@@ -210,12 +210,12 @@ def hook_from_data(
     data: tuple[Any, ...], kinds: dict[str, EventKind], find_hook_dialect: Callable[[str], HookDialect]
 ) -> Hook:
     plain = dict(zip(Hook.FIELDS, data, strict=True))
-    tool, pattern, subject = plain["matcher"]
+    tool, pattern, *rest = plain["matcher"]
     word, *fields = plain["handler"]
     plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
     plain["handler"] = HANDLERS[word](*fields)
-    is_all = not (tool or pattern)
-    plain["matcher"] = ALL if is_all else Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), subject)
+    matcher = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), *rest)
+    plain["matcher"] = ALL if matcher.is_all else matcher
     plain["dialect"] = find_hook_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])
     plain["diagnostics"] = tuple(Diagnostic(*problem) for problem in plain["diagnostics"])

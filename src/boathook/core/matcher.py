@@ -155,25 +155,44 @@ class Matcher(Value):
     tool: Pattern | None = None
     pattern: Pattern | None = None
     subject: str = TOOL_NAME
+    # Kinds of tools (see `core.tool_kinds`), one of which a call must be of.
+    tool_kinds: tuple[str, ...] = ()
 
     def explain_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
         if self.subject != TOOL_NAME:
             return self._explain_subject_mismatch(event)
         if not event.kind.has_tool:
             return ""
+        if self.tool_kinds and not self._has_kind(event):
+            return f"tool '{event.tool_name}' is not of the kind {' or '.join(self.tool_kinds)}"
         reason = self._explain_call_mismatch(event, texts)
         return "" if reason and self._select_file_calls(event) else reason
 
     def select_calls(self, event: Event) -> tuple[Event, ...]:
         """Return the calls that a hook is asked about: the event, or one for each file of a patch in it."""
+        # A hook that names kinds is asked once, and gets a list of the files.
+        if self.tool_kinds:
+            return (event,)
         files = self._select_file_calls(event)
         return files if files and self._explain_call_mismatch(event) else (event, *files)
 
+    def _has_kind(self, event: Event) -> bool:
+        from boathook.core.tool_kinds import find_call_kinds
+
+        if any(kind in self.tool_kinds for kind in find_call_kinds(event.tool_names, event.tool_input)):
+            return True
+        if not self.lists_writes or not event.patch:
+            return False
+        from boathook.core.patch import list_file_calls
+
+        return bool(list_file_calls(event))
+
     def _select_file_calls(self, event: Event) -> tuple[Event, ...]:
         # Who names the tool of patches sees the whole patch; who names shells may not look for patches in commands.
-        if self.tool is None or self.subject != TOOL_NAME or not event.patch:
+        names_files = self.lists_writes if self.tool_kinds else self.tool is not None
+        if not names_files or self.subject != TOOL_NAME or not event.patch:
             return ()
-        if event.tool_name == PATCH_TOOL and any(map(self.tool.search, event.tool_names)):
+        if self.tool is not None and event.tool_name == PATCH_TOOL and any(map(self.tool.search, event.tool_names)):
             return ()
         from boathook.core.patch import list_file_calls
 
@@ -193,8 +212,13 @@ class Matcher(Value):
         return f"{self.subject} '{value}' does not match '{self.tool.display_text}'"
 
     @property
+    def lists_writes(self) -> bool:
+        """Whether a hook gets a list of what a call writes (see `core.file_writes`)."""
+        return "writes" in self.tool_kinds
+
+    @property
     def is_all(self) -> bool:
-        return self.tool is None and self.pattern is None
+        return self.tool is None and self.pattern is None and not self.tool_kinds
 
 
 ALL = Matcher()

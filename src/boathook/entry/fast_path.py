@@ -279,15 +279,28 @@ def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]"
     rows = compiled.section(f"rows {kind}") if kind is not None else None
     if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
         return True
+    tool_input = {} if tool_input is None else tool_input
+    has_patch = _may_be_patch(tools[0], tool_input)
+    if any(row[0][2] for row in rows):
+        rows = _select_rows_of_kinds(rows, tools, tool_input, has_patch=has_patch)
     if not rows:
         return False
-    tool_input = {} if tool_input is None else tool_input
-    if _may_be_patch(tools[0], tool_input) and any(may_match_tool(rows, tool) for tool in FILE_TOOLS):
+    if has_patch and any(may_match_tool(rows, tool) for tool in FILE_TOOLS):
         return True
     whole = dumps(tool_input)
     text = "\n".join((*iter_leaves(tool_input), whole))
     gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
+
+
+def _select_rows_of_kinds(
+    rows: "tuple[Any, ...]", tools: "tuple[str, ...]", tool_input: "Any", *, has_patch: bool
+) -> "list[Any]":
+    """Return the rows of hooks that name no kinds of tools, or one that a call is of."""
+    from boathook.core.tool_kinds import WRITES, find_call_kinds
+
+    found = {*find_call_kinds(tools, tool_input), *((WRITES,) if has_patch else ())}
+    return [row for row in rows if not row[0][2] or not found.isdisjoint(row[0][2])]
 
 
 def _may_be_patch(tool: str, tool_input: "dict[str, Any]") -> bool:

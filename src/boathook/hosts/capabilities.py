@@ -4,15 +4,21 @@
 
 from __future__ import annotations
 
+from boathook.core.event import FILE_CHANGES, PATCH_TOOL
+from boathook.core.hook import HOOK_MD
 from boathook.core.matcher import TOOL_NAME
 from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent, find_row
-from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name
+from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name, list_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.hook import Hook
+    from boathook.core.matcher import Pattern
+
+# A guard of files that leaves out deletions usually means it.
+_COMMON_CHANGES = ("write", "edit")
 
 
 def list_wanted_capabilities(hook: Hook) -> tuple[str, ...]:
@@ -76,11 +82,66 @@ def _describe_stop(row: HostEvent) -> str:
 
 
 def _check_tools(hook: Hook, host: Host) -> list[str]:
-    """Return that no tool of the host has a name that a hook matches, unless it may be one of a server that people add."""
+    """Return at most one message, about tools of a matcher that have another name or another shape in the host."""
     tool, subject = hook.matcher.tool, hook.matcher.subject
-    if tool is None or subject != TOOL_NAME or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
+    if tool is None or subject != TOOL_NAME:
         return []
+    unmatched, is_asked = _find_renamed_tools(tool, host)
+    if unmatched and not is_asked:
+        return [f"it matches no tool that {host.title} is known to have ({_describe_names(tool, unmatched, host)})"]
+    if unmatched:
+        return [f"it is not asked about every tool that it names ({_describe_names(tool, unmatched, host)})"]
+    if not is_asked and not any(mark in tool.source for mark in SERVER_TOOL_MARKS):
+        return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"]
+    if missing := _find_missing_writes(hook, tool, host):
+        fix = "`kind: writes` means all of them" if hook.source == HOOK_MD else "name them, too"
+        return [f"it is asked about some of the tools by which {host.title} writes files, not about {missing}: {fix}"]
+    return _check_server_names(tool, host)
+
+
+def _list_names(ours: str, theirs: str) -> tuple[str, ...]:
+    """Return the names by which a matcher may mean a tool of a host; a patch is asked about as the files in it."""
+    in_patch = (name for names in FILE_CHANGES.values() for name in names) if ours == PATCH_TOOL else ()
+    return (ours, theirs, find_claude_name(ours, theirs), *in_patch)
+
+
+def _find_renamed_tools(tool: Pattern, host: Host) -> tuple[list[str], bool]:
+    """Return the canonical tools that a pattern means by names of others only, and whether it matches any tool of the host."""
+    rows = [(ours, any(map(tool.search, _list_names(ours, theirs)))) for theirs, (ours, _) in host.tools.items()]
+    matched = {ours for ours, is_match in rows if is_match}
+    meant = [ours for ours, others in list_tool_names().items() if any(map(tool.search, (ours, *others)))]
+    known = {ours for ours, _ in rows}
+    return [ours for ours in meant if ours in known and ours not in matched], bool(matched)
+
+
+def _describe_names(tool: Pattern, unmatched: list[str], host: Host) -> str:
+    names = [theirs for theirs, (ours, _) in host.tools.items() if ours in unmatched]
+    there = f"there it would be {', '.join(names)}"
+    return f"its matcher: {tool.display_text}; {there}; {' and '.join(unmatched)} holds in every agent"
+
+
+def _find_missing_writes(hook: Hook, tool: Pattern, host: Host) -> str:
+    """Return the tools that write files in the host and that a guard of files does not match, as text."""
+    is_guard = hook.kind is not None and hook.kind.is_pre and not hook.matcher.tool_kinds
+    if not is_guard or not any(tool.search(name) for change in _COMMON_CHANGES for name in FILE_CHANGES[change]):
+        return ""
+    missing: list[str] = []
     for theirs, (ours, _) in host.tools.items():
-        if any(map(tool.search, (ours, theirs, find_claude_name(ours, theirs)))):
-            return []
-    return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"]
+        own_names = (ours, theirs, find_claude_name(ours, theirs))
+        if any(map(tool.search, own_names)):
+            continue
+        if ours in ("WriteFile", "EditFile"):
+            missing.append(theirs)
+        elif ours == PATCH_TOOL:
+            changes = [change for change in _COMMON_CHANGES if not any(map(tool.search, FILE_CHANGES[change]))]
+            missing += [f"each {change} in {theirs}" for change in changes]
+    return ", ".join(missing)
+
+
+def _check_server_names(tool: Pattern, host: Host) -> list[str]:
+    separator = host.server_tool.partition("}")[2].partition("{")[0]
+    _, prefix, rest = tool.source.partition("mcp__")
+    if host.server_places or separator not in ("_", "-") or not prefix or not rest[:1].isalnum():
+        return []
+    joined = f"{host.title} joins the names of a server and of its tool by '{separator}', and every split is tried"
+    return [f"{joined}: it may also be asked about tools of another server (its matcher: {tool.display_text})"]

@@ -9,8 +9,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from boathook.core.event import SPELLINGS, Event, EventKind
+from boathook.core.file_writes import list_writes
 from boathook.core.json_text import is_same_json
 from boathook.core.outcome import ABSENT
+from boathook.core.patch import PatchedFile
 from boathook.core.verdict import Verdict
 from boathook.errors import HookError
 from boathook.inprocess.json_values import to_json_value
@@ -149,6 +151,11 @@ class ToolContext(Context):
     def tool(self) -> str:
         """Return the name of the tool."""
         return self.name
+
+    @property
+    def writes(self) -> tuple[PatchedFile, ...]:
+        """Return the files that the call writes, each with `path`, `text` and `change`; none if it writes no file."""
+        return list_writes(self.to_event())
 
     @property
     def is_before(self) -> bool:

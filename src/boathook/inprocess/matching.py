@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from boathook.core.event import EventKind, find_kind
-from boathook.core.matcher import compile_pattern
+from boathook.core.matcher import Matcher, compile_pattern
+from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context
 
@@ -68,6 +69,19 @@ def tool_name(pattern: str) -> Match:
         return is_all or (context.tool == pattern if searched is None else searched.search(context.tool))
 
     return _Condition(is_match, f"tool_name({pattern!r})", is_fixed=True)
+
+
+def tool_kind(*kinds: str) -> Match:
+    """Match tools by what they do, whatever their names: writes, reads, shell, network or mcp."""
+    for kind in kinds:
+        if kind not in TOOL_KINDS:
+            raise HookError(f"there is no kind of tools '{kind}' (known: {', '.join(TOOL_KINDS)})")
+    matcher, text = Matcher(tool_kinds=kinds), f"tool_kind({', '.join(map(repr, kinds))})"
+
+    def is_match(context: Context) -> bool:
+        return context.kind.has_tool and not matcher.explain_mismatch(context.to_event())
+
+    return _Condition(is_match, text, is_fixed=False)
 
 
 def event_is(*names: str | EventKind) -> Match:

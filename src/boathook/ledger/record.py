@@ -230,6 +230,8 @@ def _describe_matcher(hook: Hook) -> _Fields:
     if matcher.tool is not None:
         key = "tool" if matcher.subject == TOOL_NAME else matcher.subject
         fields[key] = _shorten(matcher.tool.display_text, _MAX_NAME_CHARS)
+    if matcher.tool_kinds:
+        fields["kind"] = ", ".join(matcher.tool_kinds)
     if matcher.pattern is not None:
         fields["pattern"] = _shorten(matcher.pattern.display_text, _MAX_NAME_CHARS)
     return fields

@@ -217,6 +217,7 @@ def convert_to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Conver
 
 def _list_unsupported_fields(hook: Hook) -> list[str]:
     is_used = {
+        "matcher.kind": bool(hook.matcher.tool_kinds),
         "matcher.pattern": hook.matcher.pattern is not None and hook.kind is not None and hook.kind.has_tool,
         "on_failure: block": hook.on_failure == "block",
         "protected": hook.protected,

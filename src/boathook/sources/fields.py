@@ -22,6 +22,7 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.json_text import describe_json_type, dumps
+from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.value import Value
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
 from boathook.errors import UnknownEvent
@@ -78,7 +79,7 @@ class Field(Value):
         base, accepts = self.type.base, self.type.accepts
         if not isinstance(value, base) or (base is not bool and base is not object and isinstance(value, bool)):
             return False
-        if self.words or self.high:
+        if base is not list and (self.words or self.high):
             size = len(value) if base is str else value
             return value in self.words if self.words else self.low <= size <= self.high
         items = value if base is list else value.values() if base is dict else (value,)
@@ -148,6 +149,7 @@ INTEGER = FieldType("a whole number from {low} to {high}", int)
 MILLISECONDS = FieldType("a whole number of milliseconds from {low} to {high}", int)
 DURATION = FieldType("a number of seconds above 0", (int, float), lambda seconds: seconds > 0)
 NAME_LIST = FieldType("a list of names", list, lambda name: _is_text(name) and name != "")
+TOOL_KIND_LIST = FieldType("{words}, or a list of them", list, TOOL_KINDS.__contains__)
 TEXT_LIST = FieldType("a list of texts", list, _is_text)
 ARGUMENT_LIST = FieldType(
     "a list of texts without NUL characters", list, lambda text: _is_text(text) and "\0" not in text
@@ -177,9 +179,11 @@ _IMPORTS_ABOUT = (
 )
 IMPORTS_FIELD = Field("imports", WORD, _IMPORTS_ABOUT, OWN_IMPORTS, words=IMPORTS, example=PROJECT_IMPORTS)
 
+_KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
     _optional("tool", TEXT, "an RE2 pattern, searched in the name of the tool"),
     _optional("pattern", TEXT, "an RE2 pattern, searched in the input of the tool"),
+    Field("kind", TOOL_KIND_LIST, _KIND_ABOUT, words=TOOL_KINDS, refused=True, example="writes"),
 )
 _NEEDS = (
     _names("bins", about="programs on the PATH", example=["git"]),

@@ -9,6 +9,7 @@ from typing import Any
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import Hook
 from boathook.core.matcher import TOOL_NAME, Pattern
+from boathook.core.tool_kinds import TOOLS_OF_KINDS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 from boathook.hosts.tool_names import list_known_tools
 
@@ -74,6 +75,9 @@ def _generate_fields(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
 
 def list_matching_tools(hook: Hook) -> list[str]:
     tool = hook.matcher.tool
+    if hook.matcher.tool_kinds:
+        of_kinds = [name for kind in hook.matcher.tool_kinds for name in (*TOOLS_OF_KINDS[kind], "mcp__doctor__check")]
+        return [name for name in of_kinds if tool is None or tool.search(name)]
     if tool is None or hook.matcher.subject != TOOL_NAME:
         return ["Shell"]
     return [name for name in list_known_tools() if tool.search(name)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Formats the Python file that a tool has just written."""
+"""Formats the Python files that a tool has just written."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from typing import Any
 FORMATTERS = {"ruff": ["ruff", "format", "--quiet"], "black": ["black", "--quiet"]}
 
 
-def written_file(event: dict[str, Any]) -> Path | None:
-    """The file, if it is a Python file inside the project."""
-    tool_input = event.get("tool_input") or {}
-    name = str(tool_input.get("path") or tool_input.get("file_path") or "")
+def written_files(event: dict[str, Any]) -> list[Path]:
+    """The files that are there, are Python, and lie inside the project."""
     folder = Path(event.get("work_dir") or ".").resolve()
     project = Path(os.environ.get("AGENT_PROJECT_DIR") or folder).resolve()
-    path = (folder / name).resolve()
-    inside = path.is_relative_to(project)
-    return path if inside and path.suffix in (".py", ".pyi") and path.is_file() else None
+    paths = {(folder / file["path"]).resolve() for file in event["writes"]}
+    return sorted(
+        path for path in paths if path.is_relative_to(project) and path.suffix in (".py", ".pyi") and path.is_file()
+    )
 
 
 def formatter(project: Path) -> list[str] | None:
@@ -33,14 +32,14 @@ def formatter(project: Path) -> list[str] | None:
 
 
 def main() -> int:
-    path = written_file(json.load(sys.stdin))
-    if path is None:
+    paths = written_files(json.load(sys.stdin))
+    if not paths:
         return 0
     command = formatter(Path(os.environ.get("AGENT_PROJECT_DIR") or "."))
     if command is None:
-        print(f"neither ruff nor black is installed; {path.name} stays as it is", file=sys.stderr)
+        print(f"neither ruff nor black is installed; {paths[0].name} stays as it is", file=sys.stderr)
         return 0
-    return subprocess.run([*command, "--", str(path)], stdout=sys.stderr, check=False).returncode
+    return subprocess.run([*command, "--", *map(str, paths)], stdout=sys.stderr, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -86,17 +86,15 @@ def written_by_program(words: list[str]) -> Iterator[str]:
         yield from (word[3:] for word in operands if word.startswith("of="))
 
 
-def written(tool_input: dict[str, Any]) -> list[str]:
-    paths = [tool_input.get("path"), tool_input.get("file_path")]
-    command = tool_input.get("command")
+def written(event: dict[str, Any]) -> list[str]:
+    command = (event.get("tool_input") or {}).get("command")
     if isinstance(command, list):
         command = shlex.join(map(str, command))
-    return [path for path in paths if isinstance(path, str)] + list(written_by_shell(str(command or "")))
+    return [file["path"] for file in event["writes"]] + list(written_by_shell(str(command or "")))
 
 
 def main() -> int:
-    tool_input = json.load(sys.stdin).get("tool_input") or {}
-    paths = [path for path in written(tool_input) if not is_one_of(path, FREE)]
+    paths = [path for path in written(json.load(sys.stdin)) if not is_one_of(path, FREE)]
     for path in paths:
         if is_one_of(path, BLOCKED):
             print(f"{path} is protected: the agent may not write to it", file=sys.stderr)

@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 SHAPES = {
     "an AWS access key": r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b",
@@ -25,17 +24,6 @@ SAMPLE = re.compile(r"EXAMPLE|(.)\1{7}|x{5}", re.IGNORECASE)
 EXCUSED = "secret-scan: allow"
 
 
-def texts(value: Any) -> Iterator[str]:
-    """Every string inside a tool's input."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from texts(list(value.values()))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts(inner)
-
-
 def secrets(text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), start=1):
         for match in SHAPE.finditer(line):
@@ -43,19 +31,14 @@ def secrets(text: str) -> Iterator[str]:
                 yield f"{list(SHAPES)[(match.lastindex or 1) - 1]} (line {number})"
 
 
-def new_texts(tool_input: dict[str, Any]) -> Iterator[str]:
-    """What is there already, and is about to be replaced, does not count."""
-    yield from texts({key: value for key, value in tool_input.items() if key not in ("old_string", "old_str")})
-
-
 def main() -> int:
-    tool_input = json.load(sys.stdin).get("tool_input") or {}
-    found = [secret for text in new_texts(tool_input) for secret in secrets(text)]
-    if not found:
-        return 0
-    path = tool_input.get("path") or tool_input.get("file_path") or "the file"
-    print(f"{path} would hold {', '.join(found)}. Read it from the environment instead.", file=sys.stderr)
-    return 2
+    for file in json.load(sys.stdin)["writes"]:
+        found = list(secrets(file["text"]))
+        if found:
+            name = file["path"] or "the file"
+            print(f"{name} would hold {', '.join(found)}. Read it from the environment instead.", file=sys.stderr)
+            return 2
+    return 0
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from boathook.sources.fields import (
     FLAG,
     HOOK_MD_FIELDS,
     MAPPING,
-    NAME_LIST,
     YAML_PAIR,
     Field,
     FieldChecker,
@@ -100,11 +99,11 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, An
     return {**fields, "dialect": dialect}
 
 
-def _build_matcher(sources: dict[str, str], kind: EventKind | None, checker: FieldChecker) -> Matcher:
+def _build_matcher(sources: dict[str, Any], kind: EventKind | None, checker: FieldChecker) -> Matcher:
     if kind is not None and not kind.has_tool:
         checker.report(WARNING, "matcher", "this event has no tool; the matcher is ignored")
     tool, pattern = (_compile(f"matcher.{key}", sources.get(key, ""), checker) for key in ("tool", "pattern"))
-    return Matcher(tool, pattern)
+    return Matcher(tool, pattern, tool_kinds=tuple(sources.get("kind", ())))
 
 
 def _compile(key: str, source: str, checker: FieldChecker) -> Pattern | None:
@@ -135,7 +134,7 @@ def _read_values(mapping: Mapping, fields: tuple[Field, ...], lines: dict[str, i
 
 def _read_value(node: Node, field: Field) -> Any:
     """Return a value as its field wants it, so that `name: no` is text; what does not fit is left to the checker."""
-    if field.type is NAME_LIST:
+    if field.type.base is list:
         items = node.items if isinstance(node, Sequence) else (node,)
         return read_plain(node) if isinstance(node, Mapping) else [_read_name(item) for item in items]
     if not isinstance(node, Scalar):
