@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 9
+FORMAT = 10
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -62,10 +62,10 @@ def compiled_path(locations: "Locations") -> "str | None":
     if locations.untrusted or (locations.cache + "/").startswith(tops):
         return None
     name = (projects[0] if projects else "/").replace("%", "%25").replace("/", "%2F")
-    name += f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
-    if len(name.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
-        return None
-    return f"{locations.cache}/{name}"
+    end = f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
+    # The digest is of the whole path; its beginning is for people.
+    shown = name.encode("utf-8", "ignore")[: MAX_NAME_BYTES - len(end)].decode("utf-8", "ignore")
+    return f"{locations.cache}/{shown}{end}"
 
 
 def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:
