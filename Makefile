@@ -46,6 +46,13 @@ check: $(READY) ## lint, types, layers, generated docs
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/generate_docs.py --check
 
+PLATFORM ?= musllinux_1_2_x86_64
+wheel: $(READY) ## build the wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+
+wheel-musl: $(READY) ## build the wheel for musl (Alpine), without google-re2, for PLATFORM (musllinux_1_2_x86_64)
+	BOATHOOK_WHEEL_PLATFORM=$(PLATFORM) $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+
 conformance: $(READY) ## run the conformance vectors and print the table
 	$(BIN)/python -m boathook.testing.conformance
 
@@ -82,4 +89,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-long test-as-user explore check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs format clean
+.PHONY: help demo wheel wheel-musl test test-long test-as-user explore check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs format clean

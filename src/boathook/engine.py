@@ -9,6 +9,7 @@ from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RE
 from boathook.core.json_text import dumps
 from boathook.core.notices import hide_project_text, is_unreviewed
 from boathook.core.outcome import Decision
+from boathook.core.pattern_search import SearchBudget
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, OK, Call, Exit, Policy, Run, Skip, StartedHook, Verdict
@@ -73,26 +74,26 @@ class Engine:
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and return the verdict. Never raises because of what a hook does."""
-        started = time.perf_counter()
-        flow = self._start_flow(event)
+        started, budget = time.perf_counter(), SearchBudget(time.thread_time)
+        flow = self._start_flow(event, budget)
         try:
-            calls = next(flow)
+            calls = budget.call(flow.__next__)
             while True:
-                calls = flow.send(self._make_runs(calls, self._run(calls)))
+                calls = budget.call(flow.send, self._make_runs(calls, self._run(calls)))
         except StopIteration as end:
-            verdict, background = end.value
+            verdict, background = _add_unfinished(end.value, budget)
         return self._finish(verdict, background, started)
 
     async def adispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks without blocking the event loop; cancelling it ends the hooks."""
-        started = time.perf_counter()
-        flow = self._start_flow(event)
+        started, budget = time.perf_counter(), SearchBudget(time.thread_time)
+        flow = self._start_flow(event, budget)
         try:
-            calls = next(flow)
+            calls = budget.call(flow.__next__)
             while True:
-                calls = flow.send(self._make_runs(calls, await self._run_in_thread(calls)))
+                calls = budget.call(flow.send, self._make_runs(calls, await self._run_in_thread(calls)))
         except StopIteration as end:
-            verdict, background = end.value
+            verdict, background = _add_unfinished(end.value, budget)
         if not verdict.runs and not background:
             return self._finish(verdict, background, started)
         import asyncio
@@ -125,9 +126,9 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start_flow(self, event: Event | Mapping[str, Any]) -> Dispatch:
+    def _start_flow(self, event: Event | Mapping[str, Any], budget: SearchBudget) -> Dispatch:
         prepared = self._prepare_event(event)
-        self._trace_mismatches(prepared)
+        budget.call(self._trace_mismatches, prepared)
         catalog: Catalog | VerifiedCatalog = self._event_catalog
         if self._has_trusted_hooks:
             from boathook.trust.verify import VerifiedCatalog
@@ -258,6 +259,13 @@ class Engine:
                 reason = "its matcher does not match" if is_unreviewed(hook) else reason
                 about = f"hook '{hook.name}' for event '{hook.trigger}': {reason}"
                 self._trace(f"[HOOK DEBUG] [{hook.mode.upper()}] Not matched {about}")
+
+
+def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudget) -> tuple[Verdict, tuple[Call, ...]]:
+    """Report the patterns that count as a match because they could not be searched to the end."""
+    verdict, background = ended
+    reports = tuple(Skip("matcher", why, is_warning=True, is_hook=False) for why in budget.describe_unfinished())
+    return (verdict.replace(skipped=verdict.skipped + reports) if reports else verdict), background
 
 
 class _StopCountsInMemory:

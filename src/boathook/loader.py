@@ -166,4 +166,6 @@ def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
     is_unread = is_judged and hook.state == INVALID and hook.scope != USER
     if hook.state in UNTRUSTED_STATES or is_unread:
         hook = mark_untrusted(hook, hook.state, hook.state_reason, settings.untrusted)
+    if is_judged and hook.scope != USER and hook.approval is None:
+        hook = hook.replace(matcher=hook.matcher.limit_engines())
     return hooks_toml.cap_timeout(hook, settings)

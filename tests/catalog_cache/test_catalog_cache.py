@@ -344,9 +344,10 @@ def test_a_catalogue_whose_cache_is_inside_the_project_is_not_cached(project):
     assert not inside.exists()
 
 
-def test_a_project_with_a_very_long_name_is_not_cached():
-    assert path_of("/c", "/" + "x" * 240) is None
-    assert path_of("/c", "/" + "é" * 120) is None
+def test_a_project_with_a_very_long_name_is_cached_under_the_beginning_of_it():
+    paths = [path_of("/c", "/" + name) for name in ("x" * 500, "x" * 501, "é" * 120, "é" * 121)]
+    assert len(set(paths)) == 4
+    assert all(len(path.removeprefix("/c/").encode()) <= compiled.MAX_NAME_BYTES for path in paths)
     assert re.fullmatch(r"/c/%2Fx\+[0-9a-f]{16}\.catalogue", path_of("/c", "/x"))
 
 

@@ -20,10 +20,12 @@ from boathook.core.matcher import (
     InputTexts,
     Matcher,
     Pattern,
+    PatternAllowance,
     compile_names,
     compile_pattern,
     compute_weight,
 )
+from boathook.core.pattern_search import ALL_ENGINES, NO_ENGINE
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.errors import ConfigError
 from tests.core.builders import a_call, json_values, patterns, tool_events, tool_patterns
@@ -100,29 +102,57 @@ def test_a_pattern_is_its_source_with_its_words():
     assert compile_pattern("rm -rf") == Pattern("rm -rf", PrefilterWords(("rm -rf",), CONTAINS))
 
 
-UNSUPPORTED_IN_RE2 = {
-    "a(?=b)": "lookahead (?=…)",
-    "a(?!b)": "negative lookahead (?!…)",
-    "(?<=a)b": "lookbehind (?<=…)",
-    "(?<!a)b": "negative lookbehind (?<!…)",
-    "(?>a)b": "atomic group (?>…)",
-    "(?P<n>a)(?P=n)": "backreference (?P=…)",
-    "(a)(?(1)b|c)": "conditional group (?(…)…)",
-    "a(?#note)": "comment group (?#…)",
-    "a*+": "possessive quantifier *+",
-    "a++": "possessive quantifier ++",
-    "a?+": "possessive quantifier ?+",
-    "a\\Z": "\\Z (write \\z)",
-    "(a)\\1": "backreference \\1",
+# What RE2 does not have, with a text that matches and one that does not.
+CONSTRUCTS = {
+    "a(?=b)": ("lookahead (?=…)", "ab", "ac"),
+    "git push(?!.*--dry-run)": ("negative lookahead (?!…)", "git push -f", "git push --dry-run"),
+    "(?<=a)b": ("lookbehind (?<=…)", "ab", "cb"),
+    "(?<!sudo )rm": ("negative lookbehind (?<!…)", "rm", "sudo rm"),
+    "(?>a|ab)c": ("atomic group (?>…)", "ac", "abc"),
+    "(?P<n>[ab])(?P=n)": ("backreference (?P=…)", "bb", "ab"),
+    "(?<n>[ab])\\k<n>": ("backreference (?P=…)", "bb", "ab"),
+    "^(a)?(?(1)b|c)$": ("conditional group (?(…)…)", "ab", "ac"),
+    "a(?#note)b": ("comment group (?#…)", "ab", "a"),
+    "a*+b": ("possessive quantifier *+", "aab", "aa"),
+    "^a++ab": ("possessive quantifier ++", "", "aab"),
+    "^a?+ab": ("possessive quantifier ?+", "aab", "ab"),
+    "^a{1,2}+ab": ("possessive quantifier {1,2}+", "aaab", "aab"),
+    "a\\Z": ("\\Z (write \\z)", "ba", "a\n"),
+    "(a|b)\\1": ("backreference \\1", "aa", "ab"),
+    "(?i)(a)b\\1": ("backreference \\1", "AbA", "Ab"),
 }
 
 
-@pytest.mark.parametrize(("source", "construct"), UNSUPPORTED_IN_RE2.items())
-def test_a_construct_that_re2_lacks_is_named(source, construct):
-    with pytest.raises(ConfigError) as error:
+@pytest.mark.parametrize(("source", "construct", "hit", "miss"), [(source, *row) for source, row in CONSTRUCTS.items()])
+def test_what_re2_lacks_is_named_and_searched_all_the_same(source, construct, hit, miss):
+    pattern = compile_pattern(source)
+    assert pattern.construct == construct
+    assert (pattern.search(hit) if hit else True, pattern.search(miss)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "source", ["(?R)(?=a)", "(?1)(a)", "(?|a)", "\\K(?=a)", "(?=\\C)", "(?(DEFINE)a)", "(?x)(?=a)", "\\h(?!a)"]
+)
+def test_what_neither_engine_is_used_for_is_an_error(source):
+    with pytest.raises(ConfigError, match="does not compile"):
         compile_pattern(source)
-    message = f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    assert str(error.value) == message
+
+
+def test_without_trust_a_pattern_is_searched_in_linear_time_or_counts_as_a_match():
+    untrusted = compile_pattern("git push(?!.*--dry-run)", PatternAllowance())
+    assert untrusted.construct == "negative lookahead (?!…)"
+    limited = untrusted.limit_engines()
+    # Only the words decide.
+    assert (limited.search("git push --dry-run"), limited.search("git pull")) == (True, False)
+    plain = compile_pattern("rm +-rf").limit_engines()
+    assert (plain.search("rm  -rf"), plain.search("rm -r")) == (True, False)
+
+
+def test_patterns_beyond_the_allowance_are_not_compiled_and_count_as_a_match():
+    allowance = PatternAllowance(1000)
+    first, second, third = (compile_pattern(source, allowance) for source in ("a{900}", "b+x{900}", "c+"))
+    assert [one.engines for one in (first, second, third)] == [ALL_ENGINES, NO_ENGINE, ALL_ENGINES]
+    assert (second.search("b"), second.search("c"), second.limit_engines().search("b")) == (True, False, True)
 
 
 @pytest.mark.parametrize("source", ["(", "a)", "[", "a{2,1}", "a**", "\\", "(?", "\ud800", "x{1001}"])
@@ -197,7 +227,7 @@ def test_an_empty_matcher_of_settings_and_a_star_match_all(source):
     assert compile_names(source) is None
 
 
-@pytest.mark.parametrize("source", ["(", "Edit|(", "**", "a(?=b)"])
+@pytest.mark.parametrize("source", ["(", "Edit|(", "**", "a(?=b"])
 def test_a_matcher_of_settings_that_does_not_compile_is_a_config_error_that_shows_it(source):
     with pytest.raises(ConfigError, match=re.escape(repr(source))):
         compile_names(source)
@@ -285,7 +315,17 @@ def test_a_matcher_with_another_subject_and_no_pattern_matches_all():
 
 
 @pytest.mark.parametrize(
-    "source", ["\\pL" * 20, "[^x]{3000}", "((a{50}){50}){50}", "(\\pL{30}){30}", "a?" * 3000, "[[:" * 2000]
+    "source",
+    [
+        "\\pL{200}N",
+        "\\p{Greek}{200}",
+        "\\pL" * 20,
+        "[^x]{3000}",
+        "((a{50}){50}){50}",
+        "(\\pL{30}){30}",
+        "a?" * 3000,
+        "[[:" * 2000,
+    ],
 )
 def test_a_pattern_that_would_take_re2_long_is_refused_before(source):
     with pytest.raises(ConfigError, match="is too large"):

@@ -92,7 +92,7 @@ ROWS: dict[str, tuple[tuple[int, str, str], ...]] = {
         (72, "`\\.py$` on JSON text", "searched in every string, and in the JSON"),
         (73, "letters beyond ASCII", "searched as themselves"),
         (74, "an input of 10 MB", "counts as a match beyond 1 MiB"),
-        (75, "lookahead, backreferences", "refused, and named"),
+        (75, "lookahead, backreferences", "searched within a budget of time, and named"),
         (76, 'shell guards that look for `": "`', "hooks read JSON with spaces"),
     ),
     "Ledger": (

@@ -105,20 +105,25 @@ def test_row_74_an_input_below_the_limit_is_searched(project: FaultProject, way:
 
 
 LACKING = {
-    "lookahead": ("a(?=b)", "lookahead (?=…)"),
-    "negative_lookahead": ("a(?!b)", "negative lookahead (?!…)"),
-    "lookbehind": ("(?<=a)b", "lookbehind (?<=…)"),
-    "backreference": (r"(a)\1", "backreference \\1"),
-    "possessive": ("a++", "possessive quantifier ++"),
-    "end_of_text": (r"a\Z", "\\Z (write \\z)"),
+    "lookahead": ("rm(?= -rf)", "rm -rf", "rm -r"),
+    "negative_lookahead": ("git push(?!.*--dry-run)", "git push -f", "git push --dry-run"),
+    "lookbehind": ("(?<=sudo )rm", "sudo rm", "rm"),
+    "backreference": (r"(\w+) \1", "rm rm", "rm x"),
+    "end_of_text": (r"rm\Z", "rm", "rm x"),
 }
 
 
-@pytest.mark.parametrize(("pattern", "construct"), LACKING.values(), ids=LACKING)
-def test_row_75_a_construct_that_cannot_be_linear_is_named(project: FaultProject, pattern: str, construct: str) -> None:
+@pytest.mark.parametrize(("pattern", "hit", "miss"), LACKING.values(), ids=LACKING)
+def test_row_75_a_construct_that_re2_lacks_guards(project: FaultProject, pattern: str, hit: str, miss: str) -> None:
     guard(project, pattern)
-    expected = f"the pattern {pattern!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    assert project.fire_in_process().skipped == {"guard": expected}
+    assert [project.fire_in_process(call(text)).decision for text in (hit, miss)] == ["block", "none"]
+
+
+def test_row_75_a_search_that_would_not_end_counts_as_a_match_and_is_told(project: FaultProject, way: str) -> None:
+    guard(project, "^(a|aa)+$(?<!b)x?")
+    result = project.fire(way, call("a" * 5000 + "!"))
+    assert result.decision == "block"
+    assert "counts as a match" in " ".join(result.skipped.values())
 
 
 SHELL_GUARD = """input=$(cat)

@@ -613,7 +613,7 @@ def bare_python(tmp_path_factory):
     (root / "bin" / "python").symlink_to(sys._base_executable)
     (root / "pyvenv.cfg").write_text(f"home = {Path(sys._base_executable).parent}\n")
     (packages / "boathook").symlink_to(Path(boathook.__file__).parent)
-    for name in ("click", "google-re2", "PyYAML"):
+    for name in ("click", "google-re2", "PyYAML", "regex"):
         found = distribution(name)
         for top in {file.parts[0] for file in found.files or () if ".." not in file.parts}:
             if not (packages / top).exists():  # such as __pycache__

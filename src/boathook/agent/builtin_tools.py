@@ -271,6 +271,9 @@ def _search_files(args: Mapping[str, Any], workplace: Workplace) -> str:
         pattern = compile_pattern(_read_text(args, "pattern"))
     except ConfigError as error:
         raise ToolError(str(error)) from None
+    # A search of many files that may count as a match when it takes too long would not be a search.
+    if pattern is not None and pattern.construct:
+        raise ToolError(f"the pattern has {pattern.construct}, which is not searched for in files")
     start = _resolve_inside(workplace, _read_text(args, "path", "."))
     if not start.exists():
         raise ToolError(f"{args['path']} does not exist")

@@ -63,10 +63,10 @@ def compiled_path(locations: "Locations") -> "str | None":
     if locations.untrusted or (locations.cache + "/").startswith(tops):
         return None
     name = (projects[0] if projects else "/").replace("%", "%25").replace("/", "%2F")
-    name += f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
-    if len(name.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
-        return None
-    return f"{locations.cache}/{name}"
+    end = f"+{source_hash(FORMAT, repr((VERSION, locations.key)).encode()).hex()}.catalogue"
+    # The digest is of the whole path; its beginning is for people.
+    shown = name.encode("utf-8", "ignore")[: MAX_NAME_BYTES - len(end)].decode("utf-8", "ignore")
+    return f"{locations.cache}/{shown}{end}"
 
 
 def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 from boathook.cli.show import format_count, pick_fields
 from boathook.core.catalog import Catalog
 from boathook.core.hook import Command, Hook
+from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import ConfigError
@@ -49,6 +50,7 @@ class HealthFinding(Value):
 def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[HealthFinding]:
     installed = _examine_installations(catalog, state)
     return [
+        _examine_pattern_engine(),
         *_examine_sandboxes(),
         *_examine_ledger(state),
         *_examine_files(catalog, trust),
@@ -60,6 +62,13 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[Healt
 def list_own_calls(catalog: Catalog) -> list[Hook]:
     """Return the settings.json entries that call boathook; they are how a host reaches hooks, and not hooks."""
     return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and is_own_command(hook.handler)]
+
+
+def _examine_pattern_engine() -> HealthFinding:
+    limit = f"{MAX_SEARCH_SECONDS * 1000:g} ms for all of an event"
+    if has_re2():
+        return HealthFinding(GOOD, "patterns", f"RE2, and regex for what RE2 does not have ({limit})")
+    return HealthFinding(NOTE, "patterns", f"regex, because google-re2 is not installed ({limit})")
 
 
 def _examine_sandboxes() -> list[HealthFinding]:

@@ -225,8 +225,8 @@ def hook_from_data(
 
 def _pattern_to_data(pattern: Pattern | None) -> tuple[Any, ...] | None:
     words = pattern.words if pattern else None
-    return (pattern.source, words.to_tuple() if words else None, pattern.written) if pattern else None
+    return (*pattern.to_tuple()[:1], words.to_tuple() if words else None, *pattern.to_tuple()[2:]) if pattern else None
 
 
 def _pattern_from_data(data: tuple[Any, ...] | None) -> Pattern | None:
-    return Pattern(data[0], PrefilterWords(*data[1]) if data[1] else None, data[2]) if data else None
+    return Pattern(data[0], PrefilterWords(*data[1]) if data[1] else None, *data[2:]) if data else None

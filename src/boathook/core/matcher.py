@@ -1,9 +1,10 @@
-"""Matchers: which events a hook runs on, by patterns that are searched in linear time."""
+"""Matchers: which events a hook runs on, by patterns that are searched in its texts."""
 
 from __future__ import annotations
 
 from boathook.core.event import PATCH_TOOL
 from boathook.core.json_text import MAX_TEXT_CHARS, dumps, iter_leaves
+from boathook.core.pattern_search import ALL_ENGINES, LINEAR_ENGINE, NO_ENGINE, compile_by_regex, has_re2, make_search
 from boathook.core.prefilter import EQUALS, HINT, PrefilterWords, find_words
 from boathook.core.value import Value
 from boathook.errors import ConfigError
@@ -13,60 +14,65 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.event import Event
+    from boathook.core.pattern_search import Search
 
 TOOL_NAME = "tool_name"
-UNSUPPORTED_IN_RE2 = (
-    ("(?=", "lookahead (?=…)"),
-    ("(?!", "negative lookahead (?!…)"),
-    ("(?<=", "lookbehind (?<=…)"),
-    ("(?<!", "negative lookbehind (?<!…)"),
-    ("(?>", "atomic group (?>…)"),
-    ("(?P=", "backreference (?P=…)"),
-    ("(?(", "conditional group (?(…)…)"),
-    ("(?#", "comment group (?#…)"),
-    ("*+", "possessive quantifier *+"),
-    ("++", "possessive quantifier ++"),
-    ("?+", "possessive quantifier ?+"),
-    ("\\Z", "\\Z (write \\z)"),
-    *((f"\\{digit}", f"backreference \\{digit}") for digit in range(1, 10)),
-)
-
-
 MAX_PATTERN_CHARS = 4096
-# About how large the program of a pattern may become: RE2 takes a microsecond for each instruction.
+# About how large the program of a pattern may become: RE2 takes a microsecond or two for each instruction.
 MAX_PATTERN_WEIGHT = 20_000
+# Of all patterns in the HOOK.md files of a project, before it is known which of them a person trusts: a thousand plain ones
+# fit, and some of the largest.
+_MAX_UNTRUSTED_WEIGHT, _MIN_PATTERN_WEIGHT = 60_000, 40
 # The weight of a class such as \pL, which has hundreds of ranges.
 _CLASS_WEIGHT = 1200
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
 
 
 class Pattern(Value):
-    """An RE2 pattern that is searched; a process for one event compiles it when it is first needed."""
+    """A pattern that is searched; a process for one event compiles it when it is first needed."""
 
     source: str
     words: PrefilterWords | None
     written: str = ""
+    # What RE2 does not have in it, "" if it has all.
+    construct: str = ""
+    engines: str = ALL_ENGINES
 
     @property
     def display_text(self) -> str:
         return self.written or self.source
 
     def search(self, text: str) -> bool:
+        """Whether it is found in a text; it counts as found if no engine may search it, or none can in time."""
         if self.words is not None:
             is_possible = can_match(self.words, text)
             if not is_possible or self.words.proof != HINT:
                 return is_possible
-        try:
-            return self.get_compiled().search(text) is not None
-        except UnicodeEncodeError:
-            # A lone surrogate, which UTF-8 does not have.
-            return self.get_compiled().search(text.encode("utf-8", "replace").decode()) is not None
+        return self.get_search()(text)
 
-    def get_compiled(self) -> Any:
-        compiled = self.__dict__.get("_compiled")
-        if compiled is None:
-            compiled = self.__dict__["_compiled"] = _compile(self.source)
-        return compiled
+    def get_search(self) -> Search:
+        search: Search | None = self.__dict__.get("_search")
+        if search is None:
+            search = self.__dict__["_search"] = make_search(self.source, self.construct, self.engines)
+        return search
+
+    def limit_engines(self) -> Pattern:
+        """Return it for a hook that nobody trusts: it is searched in linear time only."""
+        return self if self.engines == NO_ENGINE else self.replace(engines=LINEAR_ENGINE)
+
+
+class PatternAllowance:
+    """How large the patterns of hooks may be together of which it is not known yet whether a person trusts them."""
+
+    def __init__(self, weight: int = _MAX_UNTRUSTED_WEIGHT) -> None:
+        self._weight_left = weight
+
+    def can_afford(self, weight: int) -> bool:
+        cost = weight + _MIN_PATTERN_WEIGHT
+        if cost > self._weight_left:
+            return False
+        self._weight_left -= cost
+        return True
 
 
 def can_match(words: PrefilterWords, text: str) -> bool:
@@ -74,26 +80,49 @@ def can_match(words: PrefilterWords, text: str) -> bool:
     return text in words.any_of if words.proof == EQUALS else any(word in text for word in words.any_of)
 
 
-def compile_pattern(source: str) -> Pattern | None:
-    return None if source in ("", "*") else _make_pattern(source)
+def compile_pattern(source: str, allowance: PatternAllowance | None = None) -> Pattern | None:
+    """Compile a pattern; None if it matches everything. With an allowance, what it does not cover is not compiled."""
+    return None if source in ("", "*") else _make_pattern(source, "", allowance)
 
 
-def compile_names(source: str) -> Pattern | None:
+def compile_names(source: str, allowance: PatternAllowance | None = None) -> Pattern | None:
     """Compile a matcher of settings.json: a list of exact names, or a pattern; None if it matches everything."""
     if source.strip() in ("", "*"):
         return None
     if not set(source) <= NAME_LETTERS:
-        return _make_pattern(source)
+        return _make_pattern(source, "", allowance)
     names = [name.strip() for name in source.replace(",", "|").split("|")]
-    return _make_pattern(f"^(?:{'|'.join(name for name in names if name)})$", source)
+    return _make_pattern(f"^(?:{'|'.join(name for name in names if name)})$", source, allowance)
 
 
-def _make_pattern(source: str, written: str = "") -> Pattern:
-    if compute_weight(source) > MAX_PATTERN_WEIGHT:
+def _make_pattern(source: str, written: str, allowance: PatternAllowance | None) -> Pattern:
+    weight = compute_weight(source)
+    if weight > MAX_PATTERN_WEIGHT:
         raise ConfigError(f"the pattern {source[:40]!r}… is too large")
-    pattern = Pattern(source, find_words(source), written)
-    pattern.get_compiled()
-    return pattern
+    words = find_words(source)
+    if allowance is not None and not allowance.can_afford(weight):
+        return Pattern(source, words, written, engines=NO_ENGINE)
+    pattern, error = Pattern(source, words, written), None
+    if has_re2():
+        try:
+            pattern.get_search()
+        except ConfigError as found:
+            error = found
+        else:
+            return pattern
+    return pattern.replace(construct=_find_construct(source, error, is_trusted=allowance is None))
+
+
+def _find_construct(source: str, re2_error: ConfigError | None, *, is_trusted: bool) -> str:
+    """Return what RE2 does not have in a pattern that it cannot run; an error if nothing else can."""
+    from boathook.core.pattern_syntax import translate_pattern
+
+    translation = translate_pattern(source)
+    if re2_error is not None and not translation.construct:
+        raise re2_error
+    if is_trusted:
+        compile_by_regex(source, translation)
+    return translation.construct
 
 
 def compute_weight(source: str) -> int:
@@ -115,7 +144,7 @@ def compute_weight(source: str) -> int:
             if char == "[":
                 end = (source.find("]", at + 2) + 1) or len(source)
             elif char == "\\":
-                end += 1
+                end = _find_escape_end(source, at)
             classes = source[at:end].count("\\p") + source[at:end].count("\\P")
             last = _CLASS_WEIGHT * classes + (8 if char in ".[" else 1)
             totals[-1] += last
@@ -123,32 +152,18 @@ def compute_weight(source: str) -> int:
     return sum(totals)
 
 
+def _find_escape_end(source: str, at: int) -> int:
+    # A class such as \pL or \p{Greek} and a character such as \x{2014} are repeated as a whole.
+    if source[at + 1 : at + 2] not in ("p", "P", "x"):
+        return at + 2
+    return (source.find("}", at) + 1 or len(source)) if source[at + 2 : at + 3] == "{" else at + 3
+
+
 def _read_count(text: str) -> int:
     """Return the larger number of a repetition such as `3}` or `3,5}`, 0 if it is not one."""
     inner, brace, _ = text.partition("}")
     numbers = [part for part in inner.split(",") if part.isascii() and part.isdigit()]
     return max(map(int, numbers), default=0) if brace else 0
-
-
-def _compile(source: str) -> Any:
-    import re2 as library  # pyright: ignore[reportMissingTypeStubs]
-
-    re2: Any = library
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(source, options)
-    except (re2.error, UnicodeEncodeError) as error:
-        raise ConfigError(_describe_pattern_error(source, error)) from None
-
-
-def _describe_pattern_error(source: str, error: Exception) -> str:
-    for mark, construct in UNSUPPORTED_IN_RE2:
-        if mark in source:
-            return f"the pattern {source!r} uses {construct}, which RE2 does not have (patterns run in linear time)"
-    detail = error.args[0] if error.args else error
-    text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-    return f"the pattern {source!r} does not compile: {text}"
 
 
 class Matcher(Value):
@@ -219,6 +234,10 @@ class Matcher(Value):
     @property
     def is_all(self) -> bool:
         return self.tool is None and self.pattern is None and not self.tool_kinds
+
+    def limit_engines(self) -> Matcher:
+        tool, pattern = (one.limit_engines() if one else None for one in (self.tool, self.pattern))
+        return self.replace(tool=tool, pattern=pattern)
 
 
 ALL = Matcher()

@@ -1,7 +1,8 @@
 """The words of a pattern: every text that it matches has one of them, so most events need no regular expression."""
 
 # If a pattern consists of words only (`Shell`, `rm -rf /|mkfs`, `^(Shell|Bash)$`), they decide alone. A pattern that is not
-# plainly understood has none. The patterns must be ones that RE2 accepts.
+# plainly understood has none. The patterns must be ones that `core.matcher` accepts. What RE2 does not have proves nothing:
+# what looks around or refers back is like a place where anything may be, and no such pattern is decided by its words.
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ _MAX_WORDS = 32
 CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
 
 _START, _END, _GAP = "^", "$", "."
+_LOOK_MARKS = ("?=", "?!", "?<=", "?<!")
+_GROUP_MARKS = ("?:", "?>", *_LOOK_MARKS)
 
 
 class PrefilterWords(Value):
@@ -139,23 +142,28 @@ def _read_escape(source: str, at: int) -> tuple[_Piece | str, int]:
     escaped = source[at + 1 : at + 2]
     if escaped and not escaped.isalnum():
         return _Piece((escaped,)), at + 2
-    if escaped and escaped in "bBdDwWsSAz":
+    if escaped and escaped in "bBdDwWsSAzZ":
+        return _GAP, at + 2
+    if escaped and escaped in "123456789" and not source[at + 2 : at + 3].isdigit():
         return _GAP, at + 2
     raise _Unclear
 
 
-def _read_group(source: str, at: int) -> tuple[_Piece, int]:
+def _read_group(source: str, at: int) -> tuple[_Piece | str, int]:
     at += 1
-    if source.startswith("?:", at):
-        at += 2
-    elif source.startswith("?", at):
+    mark = next((mark for mark in _GROUP_MARKS if source.startswith(mark, at)), "")
+    if not mark and source.startswith("?", at):
         # Flags change the meaning of what follows.
         raise _Unclear
-    branches, at = _read_branches(source, at)
+    branches, at = _read_branches(source, at + len(mark))
     if source[at : at + 1] != ")":
         raise _Unclear
+    if mark in _LOOK_MARKS:
+        return _GAP, at + 1
     pieces = [[p for p in b if isinstance(p, _Piece)] for b in branches]
-    if all(len(p) == len(b) and all(x.exact for x in p) for p, b in zip(pieces, branches, strict=True)):
+    is_exact = all(len(p) == len(b) and all(x.exact for x in p) for p, b in zip(pieces, branches, strict=True))
+    # An atomic group does not try all the ways that are written there.
+    if is_exact and mark != "?>":
         ways = [_combine_pieces(p) if p else [""] for p in pieces]
         words = [word for way in ways for word in way]
         if all(ways) and len(words) <= _MAX_WORDS:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.core.event import SPELLINGS, EventKind, find_kind
 from boathook.core.outcome import NOTHING, Outcome
+from boathook.core.pattern_search import SearchBudget
 from boathook.errors import HookError
 from boathook.inprocess.chain import ChainRun, drop_same_context, read_terminal_answer
 from boathook.inprocess.contexts import Context, ToolContext
@@ -170,7 +172,10 @@ class Stack:
             return chain
         tool_chain = chain.by_tool.get(context.tool)
         if tool_chain is None:
-            steps = tuple(step for step in chain.steps if isinstance(step, FileHooks) or _may_match(step, context))
+            budget = SearchBudget(time.thread_time)
+            steps = tuple(
+                step for step in chain.steps if isinstance(step, FileHooks) or budget.call(_may_match, step, context)
+            )
             tool_chain = Chain(steps, chain.background)
             if len(chain.by_tool) < _MAX_CACHED_TOOLS:
                 chain.by_tool[context.tool] = tool_chain

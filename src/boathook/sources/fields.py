@@ -22,6 +22,7 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.json_text import describe_json_type, dumps
+from boathook.core.pattern_search import MAX_SEARCH_SECONDS
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.value import Value
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
@@ -93,6 +94,12 @@ class Field(Value):
         if not isinstance(value, base) or isinstance(value, bool):
             return None
         return min(max(value, self.low), self.high) if base is int else value
+
+
+def describe_construct(construct: str) -> tuple[str, str]:
+    """Return what a checker says about a pattern that RE2 cannot run, and how to avoid it."""
+    limit = f"at most {MAX_SEARCH_SECONDS * 1000:g} ms for all such patterns of an event, then it counts as a match"
+    return f"{construct} is not in RE2, so this pattern is slower ({limit})", "if you can, write it without that"
 
 
 def is_hook_name(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from boathook.core.approval import DENY, Approval, TrustRecord, compute_hook_digest, resolve_copy_path
 from boathook.core.catalog import Settings, mark_untrusted
 from boathook.core.hook import ARMED, DENIED, DISABLED, MODIFIED, PROJECT, SCOPES, UNTRUSTED, USER, Hook, Script
-from boathook.core.matcher import ALL, Matcher, compile_pattern
+from boathook.core.matcher import ALL, Matcher, PatternAllowance, compile_pattern
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import parse_manifest
@@ -244,7 +244,9 @@ def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookC
     name = os.path.basename(hook.path)
     data = next((item.data for item in snapshot.items if item.path == name and item.kind == FILE), b"")
     text = data.decode("utf-8-sig", "replace")
-    read, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
+    # Nobody may have trusted these bytes.
+    allowance = PatternAllowance()
+    read, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope, allowance=allowance)
     tuning = _get_project_tuning(read, config)
     shown = tune_hook(read, written, config, _NO_USER_CONFIG)
     definition = _to_canonical_json(tuning) if tuning else b""

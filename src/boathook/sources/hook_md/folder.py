@@ -19,6 +19,7 @@ from boathook.core.hook import (
     Hook,
     Script,
 )
+from boathook.core.matcher import PatternAllowance
 from boathook.core.text import reveal_text
 from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.sources.hook_md.manifest import parse_manifest
@@ -75,8 +76,9 @@ def scan_hooks(root: str, scope: str, top: str) -> SourceHooks:
     # The first folder that is left out may be read once it is smaller.
     watch += filter(None, [find_manifest(entry.path) for entry in entries[len(selected) :][:1]])
     hooks = []
+    allowance = PatternAllowance() if scope == PROJECT else None
     for entry in selected:
-        hook, paths = _read_folder(entry, scope, top)
+        hook, paths = _read_folder(entry, scope, top, allowance)
         watch += paths
         if hook is not None:
             hooks.append(hook)
@@ -115,7 +117,9 @@ def _list_parents(root: str) -> list[str]:
     return ["/".join(parts[:count]) + "/" for count in range(2, len(parts))]
 
 
-def _read_folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[ReadHook | None, list[str]]:
+def _read_folder(
+    entry: os.DirEntry[str], scope: str, top: str, allowance: PatternAllowance | None
+) -> tuple[ReadHook | None, list[str]]:
     """Return the hook of a folder, if it has one, and the paths to watch."""
     folder = entry.path
     try:
@@ -131,7 +135,7 @@ def _read_folder(entry: os.DirEntry[str], scope: str, top: str) -> tuple[ReadHoo
     watch = [path] if path.endswith(MANIFEST_NAMES[0]) else [path, folder]
     if scope == PROJECT and (reason := find_link_outside(path, top)):
         return _build_invalid(path, folder, scope, reason), watch
-    return read_hook(path, folder, scope), watch
+    return read_hook(path, folder, scope, allowance), watch
 
 
 def find_link_outside(path: str, project: str) -> str:
@@ -144,13 +148,13 @@ def find_manifest(folder: str) -> str | None:
     return next((f"{folder}/{name}" for name in MANIFEST_NAMES if os.path.lexists(f"{folder}/{name}")), None)
 
 
-def read_hook(path: str, folder: str, scope: str) -> ReadHook:
+def read_hook(path: str, folder: str, scope: str, allowance: PatternAllowance | None = None) -> ReadHook:
     """Read a manifest; one that cannot be read is an invalid hook."""
     try:
         text = read_text(path)
     except FileError as error:
         return _build_invalid(path, folder, scope, str(error))
-    return parse_manifest(text, path=path, folder=folder, scope=scope)
+    return parse_manifest(text, path=path, folder=folder, scope=scope, allowance=allowance)
 
 
 def _build_invalid(path: str, folder: str, scope: str, reason: str) -> ReadHook:

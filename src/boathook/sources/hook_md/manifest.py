@@ -7,7 +7,8 @@ from typing import Any
 
 from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.hook import DISABLED, ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
-from boathook.core.matcher import Matcher, Pattern, compile_pattern
+from boathook.core.matcher import Matcher, Pattern, PatternAllowance, compile_pattern
+from boathook.core.pattern_search import NO_ENGINE
 from boathook.core.text import reveal_text
 from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.errors import ConfigError
@@ -19,6 +20,7 @@ from boathook.sources.fields import (
     Field,
     FieldChecker,
     convert_timing,
+    describe_construct,
 )
 from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Scalar, Sequence, read_frontmatter
 
@@ -27,14 +29,22 @@ _NULLS = ("", "~", "null")
 _MAX_DIGITS = 18
 OPENCLAW_HOOK = "this is an OpenClaw hook, it does not run here"
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
+TOO_LARGE_TOGETHER = (
+    "the patterns of this project are too large together: while it is not trusted, this one counts as a match"
+)
 _SAME_KEYS = (
     *("name", "description", "priority", "on_failure", "protected"),
     *("sandbox", "network", "imports", "metadata"),
 )
 
 
-def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
-    """Return the hook of a manifest and the keys that its author wrote. Never raises an exception."""
+def parse_manifest(
+    text: str, *, path: str, folder: str, scope: str, allowance: PatternAllowance | None = None
+) -> tuple[Hook, frozenset[str]]:
+    """Return the hook of a manifest and the keys that its author wrote. Never raises an exception.
+
+    With an allowance it is not known yet whether a person trusts the hook: patterns that it does not cover are not compiled.
+    """
     folder_name = folder.rpartition("/")[2]
     # Every command and event shows the name.
     shown_name = reveal_text(folder_name)
@@ -55,7 +65,7 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
             checker.report(WARNING, "", OPENCLAW_HOOK)
             fields |= {"state": DISABLED, "state_reason": OPENCLAW_HOOK}
         else:
-            fields |= _check_fields(data, folder_name, checker)
+            fields |= _check_fields(data, folder_name, checker, allowance)
     if checker.refusal:
         fields |= {"state": INVALID, "state_reason": checker.refusal.message}
     diagnostics = tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0))
@@ -69,16 +79,18 @@ def _is_openclaw_hook(data: dict[str, Any]) -> bool:
     return "trigger" not in data and isinstance(metadata, dict) and "openclaw" in metadata
 
 
-def _check_fields(data: dict[str, Any], folder_name: str, checker: FieldChecker) -> dict[str, Any]:
+def _check_fields(
+    data: dict[str, Any], folder_name: str, checker: FieldChecker, allowance: PatternAllowance | None
+) -> dict[str, Any]:
     values = checker.check(HOOK_MD_FIELDS, data)
     if values.get("name", folder_name) != folder_name:
         message = f"name '{values['name']}' differs from its folder '{reveal_text(folder_name)}'"
         checker.report(WARNING, "name", message)
     trigger = {"trigger": data["trigger"]} if isinstance(data.get("trigger"), str) else {}
-    return trigger | _build_fields(values, checker)
+    return trigger | _build_fields(values, checker, allowance)
 
 
-def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, Any]:
+def _build_fields(values: dict[str, Any], checker: FieldChecker, allowance: PatternAllowance | None) -> dict[str, Any]:
     kind = SPELLINGS.get(values.get("trigger", ""))
     fields = {key: values[key] for key in _SAME_KEYS if key in values}
     fields |= {"kind": kind, **convert_timing(values)}
@@ -87,7 +99,7 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, An
     if "requires" in values:
         fields["needs"] = Needs(**{key: tuple(names) for key, names in values["requires"].items()})
     if "matcher" in values:
-        fields["matcher"] = _build_matcher(values["matcher"], kind, checker)
+        fields["matcher"] = _build_matcher(values["matcher"], kind, checker, allowance)
     if values.get("protected") and checker.scope == PROJECT:
         checker.report(ERROR, "protected", "only a user hook can be protected; it is ignored here", "remove it")
         del fields["protected"]
@@ -99,23 +111,32 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker) -> dict[str, An
     return {**fields, "dialect": dialect}
 
 
-def _build_matcher(sources: dict[str, Any], kind: EventKind | None, checker: FieldChecker) -> Matcher:
+def _build_matcher(
+    sources: dict[str, Any], kind: EventKind | None, checker: FieldChecker, allowance: PatternAllowance | None
+) -> Matcher:
     if kind is not None and not kind.has_tool:
         checker.report(WARNING, "matcher", "this event has no tool; the matcher is ignored")
-    tool, pattern = (_compile(f"matcher.{key}", sources.get(key, ""), checker) for key in ("tool", "pattern"))
+    tool, pattern = (
+        _compile(f"matcher.{key}", sources.get(key, ""), checker, allowance) for key in ("tool", "pattern")
+    )
     return Matcher(tool, pattern, tool_kinds=tuple(sources.get("kind", ())))
 
 
-def _compile(key: str, source: str, checker: FieldChecker) -> Pattern | None:
+def _compile(key: str, source: str, checker: FieldChecker, allowance: PatternAllowance | None = None) -> Pattern | None:
     if any(char in source for char in _ESCAPES):
         source = "".join(_ESCAPES.get(char, char) for char in source)
         message = f"a control character was read as the escape it came from: {source}"
         checker.report(WARNING, key, message, "use single quotes")
     try:
-        return compile_pattern(source)
+        pattern = compile_pattern(source, allowance)
     except ConfigError as error:
         checker.refuse(key, str(error))
         return None
+    if pattern is not None and pattern.engines == NO_ENGINE:
+        checker.report(WARNING, key, TOO_LARGE_TOGETHER)
+    elif pattern is not None and pattern.construct:
+        checker.report(WARNING, key, *describe_construct(pattern.construct))
+    return pattern
 
 
 def _read_values(mapping: Mapping, fields: tuple[Field, ...], lines: dict[str, int], place: str = "") -> dict[str, Any]:

@@ -14,6 +14,7 @@ from boathook.core.hook import (
     ERROR,
     INVALID,
     IS_INSTALLED_CALL,
+    USER,
     WARNING,
     Command,
     Diagnostic,
@@ -22,7 +23,7 @@ from boathook.core.hook import (
     Http,
     Prompt,
 )
-from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, compile_names, compute_weight
+from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, PatternAllowance, compile_names, compute_weight
 from boathook.dialects.dialect import find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
@@ -65,7 +66,8 @@ class FileContext:
             if not self.can_afford(compute_weight(source)):
                 raise ConfigError("the patterns of this file are too large together")
             try:
-                self._matchers[source] = compile_names(source)
+                allowance = None if self.scope == USER else PatternAllowance()
+                self._matchers[source] = compile_names(source, allowance)
             except ConfigError as error:
                 self._matchers[source] = error
         pattern = self._matchers[source]
@@ -193,12 +195,16 @@ class _EntryReader:
             self._report(WARNING, "matcher", message, "remove it")
             source = None
         pattern = self.file.compile_matcher(source or "")
+        if pattern is not None and pattern.construct:
+            self._report(WARNING, "matcher", *fields.describe_construct(pattern.construct))
         rule = self._read_rule()
         if rule is None:
             return (Matcher(pattern, subject=row.subject) if pattern else ALL), ""
         if pattern is None or not rule.tools:
             return Matcher(pattern or rule.tool, rule.pattern), ""
-        matching_tools = [name for name in rule.tools if pattern.search(name)]
+        # Nothing of a project is searched here but in linear time, because it may not be trusted.
+        searched = pattern if self.file.scope == USER else pattern.limit_engines()
+        matching_tools = [name for name in rule.tools if searched.search(name)]
         if not matching_tools:
             tools = " and ".join(rule.tools)
             message = f"'if' is about {tools}, which the matcher '{source}' does not match: the hook never runs"

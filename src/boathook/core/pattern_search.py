@@ -1,0 +1,155 @@
+"""Which engine searches a pattern: RE2, or `regex` where RE2 cannot or is not installed, within a budget of time."""
+
+# `regex` goes back and tries again, so its time is not linear: what it cannot finish counts as a match. A guard is then asked
+# once too often, never once too few.
+
+from __future__ import annotations
+
+from _contextvars import ContextVar
+
+from boathook.errors import ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    from boathook.core.pattern_syntax import Translation
+
+    Search = Callable[[str], bool]
+    Result = TypeVar("Result")
+
+RE2, REGEX = "RE2", "regex"
+# Which engines may search a pattern. The patterns of a hook that nobody trusted get no more than linear time, or none.
+ALL_ENGINES, LINEAR_ENGINE, NO_ENGINE = "all", "linear", "none"
+# Processor time for all patterns of one event together. A search that behaves takes milliseconds for a text of 1 MiB, and
+# the shortest time that a host waits for hooks is some seconds.
+MAX_SEARCH_SECONDS = 0.25
+
+_libraries: dict[str, Any] = {}
+
+
+class SearchBudget:
+    """The time that is left for searches of one event, and what could not be searched within it."""
+
+    def __init__(self, get_seconds: Callable[[], float], seconds: float = MAX_SEARCH_SECONDS) -> None:
+        self._get_seconds, self._seconds_left = get_seconds, seconds
+        self._results: dict[tuple[str, str], bool] = {}
+        # Why each pattern counts as a match, by its source.
+        self.unfinished: dict[str, str] = {}
+
+    def search(self, source: str, compiled: Callable[[], Any], text: str) -> bool:
+        """Search a text, once for each pattern and text; True if it cannot be decided in the time that is left."""
+        result = self._results.get((source, text))
+        if result is None:
+            started = self._get_seconds()
+            result = self._results[source, text] = self._search(source, compiled, text)
+            self._seconds_left -= self._get_seconds() - started
+        return result
+
+    def _search(self, source: str, compiled: Callable[[], Any], text: str) -> bool:
+        try:
+            if self._seconds_left <= 0:
+                raise TimeoutError
+            return compiled().search(text, timeout=self._seconds_left) is not None
+        except TimeoutError:
+            self._seconds_left = 0
+            limit = f"the {MAX_SEARCH_SECONDS * 1000:g} ms that all such patterns of an event have"
+            self.unfinished[source] = f"was not searched to the end within {limit}"
+        except (ConfigError, MemoryError, RecursionError) as error:
+            self.unfinished[source] = str(error) or type(error).__name__
+        return True
+
+    def call(self, function: Callable[..., Result], *args: Any) -> Result:
+        """Call a function; all searches in it share this budget."""
+        # Searches are deep below, in patterns of matchers of hooks. Threads and tasks have each their own.
+        before = _budgets.get()
+        _budgets.set(self)
+        try:
+            return function(*args)
+        finally:
+            _budgets.set(before)
+
+    def describe_unfinished(self) -> Iterator[str]:
+        for source, why in self.unfinished.items():
+            yield f"the pattern {source[:100]!r} counts as a match: it {why}"
+
+
+_budgets: ContextVar[SearchBudget | None] = ContextVar("search budget", default=None)
+
+
+def make_search(source: str, construct: str, engines: str) -> Search:
+    """Return the function that searches a pattern; ConfigError if it does not compile."""
+    is_linear = not construct and has_re2()
+    if engines == NO_ENGINE or (engines == LINEAR_ENGINE and not is_linear):
+        return lambda _: True
+    return _make_linear_search(compile_by_re2(source)) if is_linear else _make_budgeted_search(source)
+
+
+def _make_linear_search(compiled: Any) -> Search:
+    def search(text: str) -> bool:
+        try:
+            return compiled.search(text) is not None
+        except UnicodeEncodeError:
+            return compiled.search(_replace_surrogates(text)) is not None
+
+    return search
+
+
+def _make_budgeted_search(source: str) -> Search:
+    compiled: list[Any] = []
+
+    def get_compiled() -> Any:
+        if not compiled:
+            from boathook.core.pattern_syntax import translate_pattern
+
+            compiled.append(compile_by_regex(source, translate_pattern(source)))
+        return compiled[0]
+
+    def search(text: str) -> bool:
+        # What is loaded once is not a part of the time that searching takes.
+        _load(REGEX)
+        budget = _budgets.get() or SearchBudget(lambda: 0.0)
+        return budget.search(source, get_compiled, _replace_surrogates(text))
+
+    return search
+
+
+def _replace_surrogates(text: str) -> str:
+    # A lone surrogate, which UTF-8 does not have, is a question mark in both engines.
+    return text.encode("utf-8", "replace").decode()
+
+
+def has_re2() -> bool:
+    return _load(RE2) is not None
+
+
+def compile_by_re2(source: str) -> Any:
+    re2 = _load(RE2)
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(source, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        detail = error.args[0] if error.args else error
+        text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+        raise ConfigError(f"the pattern {source!r} does not compile: {text}") from None
+
+
+def compile_by_regex(source: str, translation: Translation) -> Any:
+    regex = _load(REGEX)
+    try:
+        return regex.compile(translation.text, regex.VERSION0, cache_pattern=False)
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        raise ConfigError(f"the pattern {source!r} does not compile: {error}") from None
+
+
+def _load(name: str) -> Any:
+    if name not in _libraries:
+        try:
+            _libraries[name] = __import__(name.lower())
+        except ImportError:
+            if name == REGEX:
+                raise
+            _libraries[name] = None
+    return _libraries[name]
