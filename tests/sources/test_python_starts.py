@@ -77,6 +77,8 @@ def test_check_names_hooks_that_import_from_the_project(project):
 
 def test_an_unquoted_folder_of_the_project_in_the_user_s_settings_is_a_warning(project):
     project.write_settings("user", make_settings("$CLAUDE_PROJECT_DIR/guard.sh"))
-    assert "$CLAUDE_PROJECT_DIR is not quoted: the command fails in a project whose path contains a space" in check(project)
+    assert "$CLAUDE_PROJECT_DIR is not quoted: the command fails in a project whose path contains a space" in check(
+        project
+    )
     project.write_settings("user", make_settings('"$CLAUDE_PROJECT_DIR"/guard.sh'))
     assert "not quoted" not in check(project)

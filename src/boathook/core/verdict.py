@@ -219,6 +219,13 @@ class Verdict(Value):
             return None
         return f"[Hook blocked stop: {'; '.join(self.reasons)}]"
 
+    @property
+    def lifted(self) -> tuple[str, ...]:
+        """Return the reasons of hooks whose refusal of a stop had no effect, because of its limits."""
+        if self.event.kind is not PRE_STOP or self.decision >= Decision.BLOCK:
+            return ()
+        return tuple(text for run in self.runs if run.outcome.is_blocked for text in run.outcome.reasons)
+
     def warnings(self) -> tuple[str, ...]:
         """Return a line for every hook that failed or did not run: a failure must never look like consent."""
         lines = [
