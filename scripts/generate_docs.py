@@ -227,6 +227,7 @@ def _host(host: Host) -> list[str]:
         "",
         f"Event in {at[0]}, session in {at[1]}, folder {f'in {at[2]}' if at[2] else 'not named: the one where it runs'}.",
         *([f"{host.block_side_effect}."] if host.block_side_effect else []),
+        *([f"It also sends {_codes(host.subagent_events)} for its subagents."] if host.subagent_events else []),
         "",
         "| event | here | answers |",
         "|---|---|---|",
@@ -289,6 +290,8 @@ def _files_of(name: str) -> Iterator[str]:
         own_sources = "at times " + ", ".join(f"`{name}`" for name in setup.may_run_too)
     yield f"| the project is | {_describe_project(host)} |"
     yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
+    if host.subagent_events:
+        yield f"| sent for subagents, too | {_codes(host.subagent_events)} |"
     yield f"| evidence | {host.evidence} |"
 
 

@@ -35,6 +35,7 @@ HOST = Host(
     ("TurnStarted", "Interrupt", "PermissionResult", "UserPromptQueued", "TaskStarted", "SessionHeartbeat"),
     # Run: every event has the folder of the session as `cwd`, and no call changes it.
     project_at=("cwd",),
+    subagent_events=("pre-agent-turn-stop",),
 )  # fmt: skip
 
 

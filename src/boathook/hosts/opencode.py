@@ -38,6 +38,7 @@ HOST = Host(
     event_keys=("event_type",), folder_keys=("work_dir",), message=(("system_message", "$"),),
     # Run: our plugin sends the folder that OpenCode gave it, which no call changes.
     project_at=("work_dir",),
+    subagent_events=("pre-agent-turn",),
     server_tool="{server}_{tool}",
 )  # fmt: skip
 

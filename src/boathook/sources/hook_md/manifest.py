@@ -32,6 +32,9 @@ _SAME_KEYS = (
 )
 
 
+_MATCHER_KEYS = tuple(inner.key for field in HOOK_MD_FIELDS if field.key == "matcher" for inner in field.fields)
+
+
 def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Hook, frozenset[str]]:
     """Return the hook of a manifest and the keys that its author wrote. Never raises an exception."""
     folder_name = folder.rpartition("/")[2]
@@ -47,6 +50,7 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
         for line, message, fix in frontmatter.forgiven:
             checker.report(WARNING, "", message, fix, line)
         data = _read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
+        _indent_matcher(data, checker)
         if isinstance(data.get("name"), str):
             data["name"] = unicodedata.normalize("NFC", data["name"])
         values = checker.check(HOOK_MD_FIELDS, data)
@@ -59,6 +63,18 @@ def parse_manifest(text: str, *, path: str, folder: str, scope: str) -> tuple[Ho
     diagnostics = tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0))
     hook = Hook(scope=scope, handler=Script(folder), path=path, diagnostics=diagnostics, **fields)
     return hook, frozenset(data)
+
+
+def _indent_matcher(data: dict[str, Any], checker: FieldChecker) -> None:
+    """Move keys of a matcher that were written beside it, not below it, so that the hook is not asked about every call."""
+    keys = [key for key in _MATCHER_KEYS if isinstance(data.get(key), str)]
+    if not keys or data.get("matcher") is not None:
+        return
+    data["matcher"] = {key: data.pop(key) for key in keys}
+    for key in keys:
+        checker.lines[f"matcher.{key}"] = checker.lines[key]
+        message = f"'{key}' is beside 'matcher', not below it; it is read as part of the matcher"
+        checker.report(WARNING, key, message, f"indent it below matcher:, as in '  {key}: …'", checker.lines[key])
 
 
 def escape_undecodable(name: str) -> str:
