@@ -1,4 +1,4 @@
-"""What commands say about small things that people stumble over."""
+"""What commands report about small things that people stumble over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from tests.scratch_project import CALL, make_settings
 
 
 def test_run_names_the_option_for_the_payload_of_an_agent(project):
-    done = project.run("run", stdin=json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}}))
+    done = project.run(
+        "run", stdin=json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}})
+    )
     assert done.returncode == 1
     assert "'hook_event_name' is 'PreToolUse'" in done.stderr
     assert "--host claude" in done.stderr
@@ -27,7 +29,7 @@ def test_list_shows_the_entries_that_install_wrote_as_one_line(project):
     assert len(project.list_hooks()) > 2
 
 
-def test_uninstall_says_that_running_agents_must_be_restarted(project):
+def test_uninstall_reports_that_running_agents_must_be_restarted(project):
     project.run("install", "claude", "--yes")
     assert "calls boathook until you restart it" in project.run("uninstall", "claude", "--yes").stdout
 
@@ -54,7 +56,7 @@ def test_keys_of_a_matcher_that_are_not_indented_are_read_and_reported(project):
     assert "indent it below matcher:" in printed
 
 
-def test_a_comment_among_the_events_of_settings_is_no_error_but_hooks_under_such_a_name_are(project):
+def test_a_comment_among_the_events_of_settings_is_not_an_error_but_hooks_under_such_a_name_are(project):
     settings = make_settings("exit 0")
     settings["hooks"] |= {"_comment": "mine", "//": ["a", "b"]}
     project.write_settings("project", settings)

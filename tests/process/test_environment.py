@@ -12,8 +12,8 @@ from boathook.system.locations import account_home
 from boathook.system.programs import (
     choose_command,
     find_doubtful_variables,
+    find_private_tops,
     find_program,
-    find_project_tops,
     find_variable_kind,
 )
 from tests.scratch_project import WAYS
@@ -33,7 +33,7 @@ def found(
     project, environ: dict[str, str], *, own: bool, named: tuple[str, ...] = ()
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     env = {name.encode(): in_project(project, value).encode() for name, value in environ.items()}
-    tops = find_project_tops((str(project.path), "", "", str(project.path)))
+    tops = find_private_tops((str(project.path), "", "", str(project.path)))
     notes = remove_project_code(env, find_doubtful_variables(env, tops), tops, is_user_hook=own, named=named)
     return {name.decode(): value.decode() for name, value in env.items()}, notes
 
@@ -237,9 +237,19 @@ def test_the_repository_of_the_work_dir_is_a_project(project):
     (project.base / "repo/.git").mkdir(parents=True)
     (project.base / "repo/sub").mkdir()
     env = {b"BASH_ENV": os.fsencode(project.base / "repo/be.sh")}
-    tops = find_project_tops((str(project.base / "repo/sub"),))
+    tops = find_private_tops((str(project.base / "repo/sub"),))
     notes = remove_project_code(env, find_doubtful_variables(env, tops), tops, is_user_hook=True)
     assert (notes, env) == ((LED.format("BASH_ENV"),), {})
+
+
+def test_a_folder_for_everybody_is_not_a_project_unless_it_is_a_repository(project):
+    shared = project.base / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    env = {b"SSH_AUTH_SOCK": os.fsencode(shared / "ssh/agent"), b"SOME_TOOL_RC": b"./rc"}
+    assert find_doubtful_variables(env, find_private_tops((str(shared),))) == [b"SOME_TOOL_RC"]
+    (shared / ".git").mkdir()
+    assert len(find_doubtful_variables(env, find_private_tops((str(shared),)))) == 2
 
 
 # Interpreters

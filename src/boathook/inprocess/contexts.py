@@ -237,7 +237,8 @@ class StopContext(Context):
 
     def apply_verdict(self, verdict: Verdict) -> Self:
         """Return the context with what file hooks added, and with their refusals that have no effect."""
-        context = Context.apply_verdict(self, verdict)
+        # Slots make a new class, which a bare super() does not find.
+        context = super(StopContext, self).apply_verdict(verdict)
         return dataclasses.replace(context, lifted=(*self.lifted, *verdict.lifted)) if verdict.lifted else context
 
 

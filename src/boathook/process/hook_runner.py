@@ -140,7 +140,7 @@ class HookRunner:
     def _remove_project_code(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
         folders = self._context.list_projects(event)
         if folders not in self._tops:
-            self._tops = {folders: programs.find_project_tops(folders)}
+            self._tops = {folders: programs.find_private_tops(folders)}
         tops = self._tops[folders]
         doubtful = programs.find_doubtful_variables(env, tops)
         if not doubtful:

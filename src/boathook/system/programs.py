@@ -7,7 +7,7 @@ import stat
 import sys
 
 from boathook.core.value import Value
-from boathook.system.locations import account_home
+from boathook.system.locations import account_home, is_shared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,6 +159,11 @@ def find_project_tops(folders: Iterable[str]) -> tuple[str, ...]:
     paths = sorted({path for top in tops for path in (top, resolve_links(top))} - {"/"})
     home = os.path.realpath(account_home()) + "/" if paths else ""
     return tuple(path for path in paths if not home.startswith(path + "/"))
+
+
+def find_private_tops(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return the projects of some folders, without those for everybody such as /tmp, unless one is a repository."""
+    return tuple(top for top in find_project_tops(folders) if not is_shared(top) or os.path.lexists(top + "/.git"))
 
 
 def resolve_links(path: str) -> str:
