@@ -273,6 +273,7 @@ def _host(host: Host) -> list[str]:
         "",
         f"Event in {at[0]}, session in {at[1]}, folder {f'in {at[2]}' if at[2] else 'not named: the one where it runs'}.",
         *([f"{host.block_side_effect}."] if host.block_side_effect else []),
+        *([f"It also sends {_codes(host.subagent_events)} for its subagents."] if host.subagent_events else []),
         "",
         "| event | here | answers |",
         "|---|---|---|",
@@ -339,6 +340,8 @@ def _files_of(name: str) -> Iterator[str]:
     yield f"| messages are shown in | {shown} |"
     if host.hides_messages:
         yield f"| not in | {hidden}: there the model is told once in a session, and asked to tell you |"
+    if host.subagent_events:
+        yield f"| sent for subagents, too | {_codes(host.subagent_events)} |"
     yield f"| evidence | {host.evidence} |"
 
 

@@ -331,6 +331,7 @@ _AGENT_LINES = {
     },
     "outcome": {"event": _TEXT, "decision": _DECISION, "reason": _TEXT_OR_NULL},
     "message": {"text": _TEXT},
+    "feedback": {"agent": _TEXT, "text": _TEXT},
     "result": {
         "status": _TEXT,
         "reason": _TEXT,

@@ -203,6 +203,8 @@ class Engine:
         if self._trace is not None:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
+            if background and verdict.id:
+                self._trace(f"[HOOK DEBUG] Note: the ledger has how async hooks end: boathook why {verdict.id}")
             for skip in verdict.skipped:
                 self._trace(f"[HOOK DEBUG] Skipped hook '{reveal_text(skip.subject)}': {reveal_text(skip.reason)}")
         self._count_stop(verdict)

@@ -32,9 +32,9 @@ def test_a_stop_is_refused_three_times_in_a_turn_and_the_fourth_is_reported() ->
     builder, model = agent_of(*REPLIES)
     with builder.on_stop(refuse).build().session() as session:
         first, second = session.run("go"), session.run("go on")
-    assert [(one.text, one.messages) for one in (first, second)] == [
-        ("four", (LET_THROUGH.format(3),)),
-        ("eight", (LET_THROUGH.format(3),)),
+    assert [(one.status, one.reason, one.text, one.messages) for one in (first, second)] == [
+        ("gate_lifted", MORE, "four", (LET_THROUGH.format(3),)),
+        ("gate_lifted", MORE, "eight", (LET_THROUGH.format(3),)),
     ]
     assert list_lines(model.requests[3]).count(feedback(MORE)) == 3
 
@@ -104,7 +104,10 @@ def test_a_gate_of_a_script_has_the_same_limit_and_sees_the_same_fields(project:
         (True, 3, "no_tool_calls"),
     ]
     assert (result.text, result.messages) == ("four", (LET_THROUGH.format(3),))
+    assert (result.status, result.reason) == ("gate_lifted", MORE)
     assert list_lines(model.requests[3]).count(feedback(MORE)) == 3
+    printed = project.run("log", "--json").stdout.splitlines()
+    assert [json.loads(line).get("lifted") for line in printed] == [*[None] * 3, [MORE]]
 
 
 def test_a_stop_for_want_of_steps_cannot_be_refused() -> None:
@@ -112,7 +115,7 @@ def test_a_stop_for_want_of_steps_cannot_be_refused() -> None:
     witness = Witness()
     builder = builder.with_limits(max_steps=2).with_hooks(witness.stack)
     result = builder.on_stop(refuse).build().run("go")
-    assert (len(result.steps), result.status, result.stop_reason) == (2, "done", "max_steps")
+    assert (len(result.steps), result.status, result.stop_reason) == (2, "gate_lifted", "max_steps")
     assert result.messages == (f"a stop for 'max_steps' cannot be refused; the hook's reason: {MORE}",)
     assert [stop["stop_reason"] for stop in witness.of("pre-agent-turn-stop", "post-agent-turn-stop")] == [
         "max_steps",
@@ -134,7 +137,7 @@ def test_a_stop_after_a_persons_refusal_cannot_be_refused() -> None:
 def test_a_stop_at_the_last_step_cannot_be_refused_and_that_is_reported() -> None:
     builder, _ = agent_of("one", "two", "three")
     result = builder.with_limits(max_steps=2).on_stop(refuse).build().run("go")
-    assert (result.text, result.stop_reason) == ("two", "no_tool_calls")
+    assert (result.text, result.stop_reason, result.status) == ("two", "no_tool_calls", "gate_lifted")
     assert result.messages == (f"the stop could not be refused after 2 steps; the hook's reason: {MORE}",)
 
 
@@ -163,7 +166,10 @@ def test_the_last_message_of_an_earlier_turn_is_not_that_of_this_turn() -> None:
         {"role": "assistant", "content": "first"},
         None,
     ]
-    assert [turn["final_message"] for turn in witness.of("post-agent-turn")] == ["first", ""]
+    assert [turn["final_message"] for turn in witness.of("post-agent-turn")] == [
+        {"role": "assistant", "content": "first"},
+        None,
+    ]
 
 
 # subagents

@@ -297,11 +297,11 @@ def test_the_sync_form_raises_an_error_with_a_fix_where_an_event_loop_runs() -> 
 def test_a_session_has_the_id_and_the_source_it_was_given_or_an_id_of_its_own() -> None:
     builder, witness, _ = watched("done")
     agent = builder.build()
-    with agent.session("s-7", "resume") as named, agent.session() as other, agent.session() as another:
+    with agent.session("s-7", "resume", {"ui": "shell"}) as named, agent.session() as other, agent.session() as another:
         ids = [named.id, other.id, another.id]
     assert ids[0] == "s-7"
     assert len(set(ids)) == 3
-    assert witness.events[0][2] == {"model": "scripted", "source": "resume"}
+    assert witness.events[0][2] == {"model": "scripted", "args": {"ui": "shell"}, "source": "resume"}
     assert [context.session_id for context in witness.contexts[:3]] == ids
 
 

@@ -97,7 +97,7 @@ def stop(steps: int, text: str, refused: int) -> dict[str, Any]:
 
 
 TRACE: list[tuple[str, str, dict[str, Any]]] = [
-    ("main", "pre-session", {"model": "scripted", "source": "startup"}),
+    ("main", "pre-session", {"model": "scripted", "args": {}, "source": "startup"}),
     ("main", "pre-agent-turn", {"prompt": PROMPT}),
     # two calls at the same time
     ("main", "pre-step", {"step_count": 1}),
@@ -160,7 +160,11 @@ TRACE: list[tuple[str, str, dict[str, Any]]] = [
     (
         "main",
         "post-agent-turn",
-        {"final_message": "all done, and documented", "step_count": 7, "duration_seconds": "some"},
+        {
+            "final_message": {"role": "assistant", "content": "all done, and documented"},
+            "step_count": 7,
+            "duration_seconds": "some",
+        },
     ),
     # a turn that fails
     ("main", "pre-agent-turn", {"prompt": "again"}),

@@ -151,6 +151,20 @@ def test_a_gate_sends_the_agent_back_to_work_until_the_work_is_done(project: Age
     assert lines[-1].startswith("done      3 steps, ")
 
 
+def test_a_gate_whose_refusals_are_used_up_ends_with_exit_code_3(project: AgentProject) -> None:
+    project.write_hook("gate", scope="project", fields={"trigger": "Stop"}, script="echo 'no greeting' >&2; exit 2")
+    script = project.base / "moves.json"
+    script.write_text(json.dumps(["one", "two", "three", "four"]))
+    done = project.run("agent", "greet", "--script", str(script), "--json")
+    assert done.returncode == 3
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    feedback = {"version": 1, "type": "feedback", "agent": "main", "text": "[Hook blocked stop: no greeting]"}
+    assert [record for record in records if record["type"] == "feedback"] == [feedback] * 3
+    results = [(record["status"], record["reason"]) for record in records if record["type"] == "result"]
+    assert results == [("gate_lifted", "no greeting")]
+    assert "not passed" in project.run("agent", "greet", "--script", str(script)).stdout
+
+
 def test_a_hook_that_stops_ends_the_turn_with_exit_code_2(project: AgentProject) -> None:
     answer = json.dumps({"continue": False, "stop_reason": "enough"})
     project.write_hook("brake", scope="project", fields=SHELL, script=f"echo '{answer}'")

@@ -114,10 +114,10 @@ def test_contexts_have_the_documented_properties():
 
 TOOL = {"tool_name": "bash", "tool_input": {"command": "ls"}, "tool_use_id": "c1"}
 SENT = {
-    "pre-session": {"model": "m", "source": "resume"},
+    "pre-session": {"model": "m", "args": {}, "source": "resume"},
     "post-session": {"exit_reason": "done", "total_steps": 3, "duration_seconds": 1.5},
     "pre-agent-turn": {"prompt": "hello"},
-    "post-agent-turn": {"final_message": "bye", "step_count": 2},
+    "post-agent-turn": {"final_message": {"role": "assistant", "content": "bye"}, "step_count": 2},
     "pre-agent-turn-stop": {
         "stop_reason": "no_tool_calls",
         "step_count": 2,

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from boathook.process.environment import remove_project_code
-from boathook.system.programs import CODE_VARIABLES, choose_command, find_program
+from boathook.system.locations import account_home
+from boathook.system.programs import (
+    choose_command,
+    find_doubtful_variables,
+    find_private_tops,
+    find_program,
+    find_variable_kind,
+)
 from tests.scratch_project import WAYS
 
 BASH = Path("/bin/bash")
@@ -22,9 +29,12 @@ def in_project(project, text: str) -> str:
     return text.replace("P/", f"{project.path}/")
 
 
-def found(project, environ: dict[str, str], *, own: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+def found(
+    project, environ: dict[str, str], *, own: bool, named: tuple[str, ...] = ()
+) -> tuple[dict[str, str], tuple[str, ...]]:
     env = {name.encode(): in_project(project, value).encode() for name, value in environ.items()}
-    notes = remove_project_code(env, (str(project.path), "", "", str(project.path)), is_user_hook=own)
+    tops = find_private_tops((str(project.path), "", "", str(project.path)))
+    notes = remove_project_code(env, find_doubtful_variables(env, tops), tops, is_user_hook=own, named=named)
     return {name.decode(): value.decode() for name, value in env.items()}, notes
 
 
@@ -47,8 +57,30 @@ LEFT_OUT = {
     "RUBYOPT": ["-r./x", "-I.", "-rP/x"],
     "JAVA_TOOL_OPTIONS": ["-javaagent:P/a.jar", "-javaagent:a.jar"],
     "GIT_EXEC_PATH": ["P/bin"],
-    "GIT_CONFIG_GLOBAL": ["P/config", "config"],
+    "GIT_CONFIG_GLOBAL": ["P/config", "./config"],
     "GIT_CONFIG_PARAMETERS": ["'core.fsmonitor'='P/x'"],
+    "GIT_DIR": ["P/.repo", "./.repo", "/proc/self/cwd/.repo"],
+    "GIT_SSH_COMMAND": ["sh P/x", "../x"],
+    "GIT_SSL_CAINFO": ["P/ca.pem"],
+    "MAKEFILES": ["P/x.mk", "x.mk", "/opt/a.mk x.mk"],
+    "PYTEST_PLUGINS": ["evil", "P/x"],
+    "LUA_PATH": ["P/?.lua;;", "./?.lua", "?.lua"],
+    "LUA_INIT": ["@P/x.lua"],
+    "LESSOPEN": ["|P/x %s", "| ./x %s"],
+    "OPENSSL_CONF": ["P/openssl.cnf", "openssl.cnf"],
+    "PYTHONPYCACHEPREFIX": ["P/cache", "cache", ".", "/proc/self/cwd/cache"],
+    "RIPGREP_CONFIG_PATH": ["P/rg", "rg"],
+    "NPM_CONFIG_USERCONFIG": ["P/.npmrc", ".npmrc"],
+    "npm_config_userconfig": ["P/.npmrc", ".npmrc"],
+    "npm_config_node_options": ["--require ./x.js", "--require=x.js"],
+    "XDG_CONFIG_HOME": ["P/config", "config", "/proc/self/cwd"],
+    "KUBECONFIG": ["P/kube", "kube"],
+    # Variables that nothing is known about.
+    "SOME_TOOL_RC": ["P/rc", "P/", "./rc", "../project/rc", ".", "/proc/self/cwd/rc", "/dev/fd/3", "P/../project/rc"],
+    "SOME_TOOL_OPTIONS": ["--config P/x", "--config=P/x", "a=1,file=./x", "@P/x", "file://P/x", '{"rc": "P/x"}'],
+    "EDITOR": ["P/bin/vi", "./vi"],
+    "CLAUDE_CONFIG_DIR": ["P/.claude"],
+    "TMPDIR": ["P/tmp"],
     "PROMPT_COMMAND": ["P/x"],
     "BASH_FUNC_ls%%": ["() { P/x; }"],
     "DYLD_INSERT_LIBRARIES": ["P/x.dylib"],
@@ -59,9 +91,9 @@ CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
 @pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}={value}" for name, value in CASES])
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
 def test_a_variable_that_leads_into_the_project_is_left_out_and_reported(project, name, value, own):
-    is_list = CODE_VARIABLES.get(name.encode(), "folders" * name.startswith("DYLD_")) in ("folders", "libraries")
+    is_list = find_variable_kind(name.encode()) in ("folders", "libraries")
     message = (PARTLY if is_list else LED).format(name)
-    assert found(project, {name: value, "EDITOR": "vi"}, own=own) == ({"EDITOR": "vi"}, (message,))
+    assert found(project, {name: value, "OTHER": "vi"}, own=own) == ({"OTHER": "vi"}, (message,))
 
 
 KEPT = {
@@ -74,11 +106,35 @@ KEPT = {
     "PERL5OPT": "-MDevel::Cover",
     "RUBYOPT": "-rbundler/setup -W0",
     "JAVA_TOOL_OPTIONS": "-Xmx1g -javaagent:/opt/a.jar",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "user.name",
-    "GIT_CONFIG_VALUE_0": "x",
+    "GIT_AUTHOR_NAME": "A. U. Thor",
+    "GIT_SSL_CAINFO": "/etc/ssl/ca.pem",
+    "GIT_TERMINAL_PROMPT": "0",
     "HOME": "/home/somebody",
+    "XDG_DATA_DIRS": "/usr/local/share:/usr/share",
+    "OPENSSL_CONF": "/opt/openssl.cnf",
+    "MAKEFILES": "/opt/a.mk /opt/b.mk",
+    "LUA_PATH": "/opt/?.lua;;",
+    "npm_config_registry": "https://registry.example/npm/",
+    "npm_config_userconfig": "/home/somebody/.npmrc",
+    "LANG": "C.UTF-8",
+    "TZ": "Europe/Berlin",
+    "SSH_CONNECTION": "10.0.0.1 22",
+    "LS_COLORS": "rs=0:di=01;34:*.tar=01;31",
+    "PROXY": "http://user@proxy.example:8080/x",
+    "LOG_FILE": "/dev/stderr",
+    "A_LIST": "/opt/a:/opt/b",
+}
+# They lead into the project, and no program runs code because of them.
+HARMLESS = {
+    "PATH": "P/bin:/usr/bin",
+    "PWD": "P/sub",
+    "OLDPWD": "P/",
+    "VIRTUAL_ENV": "P/.venv",
+    "INIT_CWD": "P/",
+    "npm_config_local_prefix": "P/",
+    "CI_PROJECT_DIR": "P/",
+    "GITHUB_WORKSPACE": "P/",
+    "_": "P/.venv/bin/python",
 }
 
 
@@ -87,10 +143,48 @@ def test_a_variable_that_leads_elsewhere_is_kept(project, own):
     assert found(project, KEPT, own=own) == (KEPT, ())
 
 
+def test_a_harmless_variable_may_lead_into_the_project(project):
+    expected = {name: in_project(project, value) for name, value in HARMLESS.items()}
+    assert found(project, HARMLESS, own=True) == (expected, ())
+
+
+def test_a_hook_gets_the_variables_that_it_names_unless_they_run_code_of_the_project(project):
+    environ = {"BUILD_DIR": "P/build", "OPENSSL_CONF": "P/x", "GIT_SSH_COMMAND": "ssh -i /k", "GIT_PAGER": "P/x"}
+    env, notes = found(project, environ, own=True, named=tuple(environ))
+    assert env == {"BUILD_DIR": f"{project.path}/build", "GIT_SSH_COMMAND": "ssh -i /k"}
+    assert notes == (LED.format("GIT_PAGER"), LED.format("OPENSSL_CONF"))
+
+
+COMMANDS = {
+    "GIT_SSH_COMMAND": "sh -c evil",
+    "GIT_EXTERNAL_DIFF": "evil",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "evil",
+    "GIT_TRACE": "/home/somebody/.bashrc",
+    "GIT_DIR": "repo",
+    "LUA_INIT_5_4": "os.execute('evil')",
+    "LESSOPEN": "| /usr/bin/lesspipe %s",
+    "MAKEFLAGS": "--eval=$(shell evil)",
+}
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
+def test_a_variable_that_holds_a_command_is_for_no_hook_that_does_not_name_it(project, own):
+    assert found(project, COMMANDS, own=own) == ({}, ())
+    assert found(project, COMMANDS, own=own, named=tuple(COMMANDS)) == (COMMANDS, ())
+
+
+def test_a_home_in_the_project_becomes_that_of_the_account(project):
+    note = "the variable HOME points into the project and was replaced by the home folder of the account"
+    for home in ("P/home", "home/../.", "/proc/self/cwd", "."):
+        assert found(project, {"HOME": home}, own=True) == ({"HOME": account_home()}, (note,)), home
+
+
 def test_only_the_part_of_a_list_that_leads_into_the_project_goes(project):
-    environ = {"PYTHONPATH": "/opt/a:P/src:/opt/b", "LD_LIBRARY_PATH": "/opt/lib:"}
-    expected = {"PYTHONPATH": "/opt/a:/opt/b", "LD_LIBRARY_PATH": "/opt/lib"}
-    assert found(project, environ, own=True) == (expected, (PARTLY.format("PYTHONPATH"),))
+    environ = {"PYTHONPATH": "/opt/a:P/src:/opt/b", "LD_LIBRARY_PATH": "/opt/lib:", "A_LIST": "/opt/a:P/x:.:/opt/b"}
+    expected = {"PYTHONPATH": "/opt/a:/opt/b", "LD_LIBRARY_PATH": "/opt/lib", "A_LIST": "/opt/a:/opt/b"}
+    assert found(project, environ, own=True) == (expected, (PARTLY.format("A_LIST"), PARTLY.format("PYTHONPATH")))
 
 
 def test_a_project_whose_name_is_part_of_another_is_not_meant(project):
@@ -115,12 +209,6 @@ def test_a_variable_with_more_paths_than_can_be_looked_up_is_left_out(project):
     assert found(project, {"PYTHONPATH": "/a:" * 10_000}, own=True) == ({}, (message,))
 
 
-def test_half_of_a_pair_for_git_takes_all_pairs_with_it(project):
-    environ = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "P/x"}
-    env, notes = found(project, environ, own=True)
-    assert (env["GIT_CONFIG_COUNT"], notes) == ("0", (LED.format("GIT_CONFIG_VALUE_0"),))
-
-
 @needs_bash
 @pytest.mark.parametrize("scope", ["user", "project"])
 @pytest.mark.parametrize("way", WAYS)
@@ -140,18 +228,28 @@ def test_a_file_of_variables_runs_no_code_within_a_hook(project, monkeypatch, sc
 
 def test_a_link_into_the_project_leads_there_too(project):
     (project.base / "way").symlink_to(project.path)
-    environ = {"BASH_ENV": f"{project.base}/way/be.sh", "NODE_OPTIONS": f"--require {project.base}/way/x.js"}
-    assert found(project, environ, own=True) == ({}, (LED.format("BASH_ENV"), LED.format("NODE_OPTIONS")))
+    environ = {"BASH_ENV": "{}/way/be.sh", "NODE_OPTIONS": "--require {}/way/x.js", "SOME_TOOL_RC": "{}/way/rc"}
+    environ = {name: value.format(project.base) for name, value in environ.items()}
+    assert found(project, environ, own=True) == ({}, tuple(map(LED.format, environ)))
 
 
 def test_the_repository_of_the_work_dir_is_a_project(project):
     (project.base / "repo/.git").mkdir(parents=True)
     (project.base / "repo/sub").mkdir()
     env = {b"BASH_ENV": os.fsencode(project.base / "repo/be.sh")}
-    assert (remove_project_code(env, (str(project.base / "repo/sub"),), is_user_hook=True), env) == (
-        (LED.format("BASH_ENV"),),
-        {},
-    )
+    tops = find_private_tops((str(project.base / "repo/sub"),))
+    notes = remove_project_code(env, find_doubtful_variables(env, tops), tops, is_user_hook=True)
+    assert (notes, env) == ((LED.format("BASH_ENV"),), {})
+
+
+def test_a_folder_for_everybody_is_not_a_project_unless_it_is_a_repository(project):
+    shared = project.base / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    env = {b"SSH_AUTH_SOCK": os.fsencode(shared / "ssh/agent"), b"SOME_TOOL_RC": b"./rc"}
+    assert find_doubtful_variables(env, find_private_tops((str(shared),))) == [b"SOME_TOOL_RC"]
+    (shared / ".git").mkdir()
+    assert len(find_doubtful_variables(env, find_private_tops((str(shared),)))) == 2
 
 
 # Interpreters

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import boathook
 from boathook.process.sandbox import probe_sandbox_levels
 from tests.scratch_project import CALL, HOOK_ENTRY, WAYS, list_runs, make_settings
 
@@ -250,6 +253,107 @@ def test_an_engine_within_a_hook_begins_anew(project, monkeypatch):
     assert {name for name in read_variables(project) if name.startswith("PYTHON")} == set(inherited)
     assert read_variables(project)["PYTHONPATH"] == inherited["PYTHONPATH"]
     assert not {"PYTHONSAFEPATH", "PYTHONPATH"} & set(read_variables(project, imports="project"))
+
+
+# Variables that lead into the project (finding F7), as when a host loads its `.env`
+
+NOTE = "the variable {} points into the project and was removed"
+# By variable: a value that makes a program run the project's `evil.sh`, and a command of a hook that does so.
+RUNNING = {
+    "GIT_DIR": ("{path}/repo", "git --work-tree=. status"),
+    "GIT_CONFIG_GLOBAL": ("{path}/home/.gitconfig", "git status"),
+    "GIT_EXTERNAL_DIFF": ("{path}/evil.sh", "git diff --no-index a b"),
+    "GIT_SSH_COMMAND": ("sh {path}/evil.sh", "git ls-remote ssh://host.invalid/x"),
+    "GIT_ASKPASS": ("{path}/evil.sh", "printf 'protocol=http\\nhost=h.invalid\\n' | setsid git credential fill"),
+    "GIT_PROXY_COMMAND": ("{path}/evil.sh", "git ls-remote git://host.invalid/x"),
+    "GIT_EDITOR": ("{path}/evil.sh", "git config --global --edit"),
+    "MAKEFILES": ("{path}/evil.mk", "make -f /dev/null"),
+    "HOME": ("{path}/home", "git status"),
+    "XDG_CONFIG_HOME": ("{path}/xdg", "git status"),
+    "PYTHONPYCACHEPREFIX": ("{path}/cache", '{python} "$AGENT_HOOK_DIR/guard.py"'),
+}
+PROGRAM_NAMES = ("git", "make", "setsid")
+NEEDS_PROGRAMS = pytest.mark.skipif(not all(map(shutil.which, PROGRAM_NAMES)), reason=f"needs {PROGRAM_NAMES}")
+
+
+def write_evil_files(project, hook: Path) -> Path:
+    """Write what the variables of `RUNNING` lead to, and return the file that tells that it ran."""
+    ran, path = project.base / "ran", project.path
+    subprocess.run(["git", "init", "-q", str(path)], check=True, env={"PATH": os.environ["PATH"], "HOME": "/"})
+    (path / "evil.sh").write_text(f"#!/bin/sh\n: >{ran}\n")
+    (path / "evil.sh").chmod(0o755)
+    (path / "evil.mk").write_text(f"$(shell {path}/evil.sh)\nall:\n")
+    for name in "ab":
+        (path / name).write_text(name)
+    config = f"[core]\n\tfsmonitor = {path}/evil.sh\n"
+    for place in ("home/.gitconfig", "xdg/git/config"):
+        (path / place).parent.mkdir(parents=True)
+        (path / place).write_text(config)
+    shutil.copytree(path / ".git", path / "repo")
+    with (path / "repo/config").open("a") as file:
+        file.write(config)
+    (hook / "guard.py").write_text("import helper\n")
+    (hook / "helper.py").write_text("")
+    (path / "helper.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    compiled = Path(f"{path}/cache{hook}/helper.{sys.implementation.cache_tag}.pyc")
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(path / "helper.py"), cfile=str(compiled), invalidation_mode=mode)
+    return ran
+
+
+@NEEDS_PROGRAMS
+@pytest.mark.parametrize("name", RUNNING)
+def test_a_variable_that_leads_into_the_project_runs_none_of_its_code(project, monkeypatch, name):
+    value, command = RUNNING[name]
+    hook = project.write_hook("guard", command.format(python=PYTHON) + "; true")
+    ran = write_evil_files(project, hook)
+    value = value.format(path=project.path)
+    # The attack itself works.
+    env = {**project.environment, name: value, "AGENT_HOOK_DIR": str(hook)}
+    subprocess.run([hook / "scripts/run.sh"], env=env, cwd=project.path, capture_output=True, check=False)
+    assert ran.exists()
+    ran.unlink()
+    # The folders are fixed, as in a command that `install` wrote: only the variables of the hook are left.
+    monkeypatch.setenv(name, value)
+    with boathook.load(project.path, config=project.config, state=project.state) as engine:
+        runs = engine.dispatch({**CALL, "work_dir": str(project.path)}).to_json()["runs"]
+    assert [run["status"] for run in runs] == ["ok"]
+    assert [note for note in runs[0]["notes"] if f"the variable {name} points into the project" in note]
+    assert not ran.exists()
+
+
+UNMEASURED = {
+    "GIT_PAGER": "{path}/x",
+    "RIPGREP_CONFIG_PATH": "{path}/x",
+    "LUA_INIT": "@{path}/x",
+    "PYTEST_PLUGINS": "evil",
+    "NPM_CONFIG_USERCONFIG": "{path}/.npmrc",
+    "npm_config_script_shell": "./x",
+    "LESSOPEN": "|{path}/x %s",
+    "OPENSSL_CONF": "{path}/openssl.cnf",
+    "ANY_OTHER_VARIABLE": "{path}/x",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_no_hook_gets_a_variable_that_leads_into_the_project(project, monkeypatch, scope, way):
+    place = project.base / "environment"
+    project.write_hook("guard", f"env -0 >{place}", scope=scope)
+    if scope == "project":
+        project.trust()
+    for name, value in UNMEASURED.items():
+        monkeypatch.setenv(name, value.format(path=project.path))
+    runs = project.dispatch(way)["runs"]
+    variables = {pair.partition("=")[0] for pair in place.read_text().split("\0")}
+    assert not variables & set(UNMEASURED)
+    assert runs[0]["notes"] == [NOTE.format(name) for name in sorted(UNMEASURED)]
+
+
+def test_a_hook_that_names_a_variable_gets_it(project, monkeypatch):
+    monkeypatch.setenv("BUILD_DIR", f"{project.path}/build")
+    assert "BUILD_DIR" not in read_variables(project)
+    assert read_variables(project, env="[BUILD_DIR]")["BUILD_DIR"] == f"{project.path}/build"
 
 
 # Secrets in the environment of the engine (finding F12): stated in the threat model, as far as it goes

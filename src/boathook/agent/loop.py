@@ -44,7 +44,7 @@ class Loop:
         self.ask_lock = asyncio.Lock()
         self.stop_text = ""
         self._has_rejected_call = False
-        self._stop_reason = ""
+        self._stop_reason = self._lifted_reason = ""
         self._prompt: Message | None = None
         # Notes that wait for the results of calls, while there are any.
         self._delayed_notes: list[Message] | None = None
@@ -104,7 +104,7 @@ class Loop:
         """Run one turn; yield each step, and at last the result."""
         started = time.monotonic()
         self.state = dataclasses.replace(self.state, steps=())
-        self._has_rejected_call, self._prompt, self._stop_reason = False, None, ""
+        self._has_rejected_call, self._prompt, self._stop_reason, self._lifted_reason = False, None, "", ""
         try:
             try:
                 outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common_fields))
@@ -121,7 +121,9 @@ class Loop:
         except Exception as error:
             await self._report_failure(error)
             raise
-        yield self._make_result(states.STOPPED if self.stop_text else states.DONE, self.stop_text)
+        reason = self.stop_text or self._lifted_reason
+        lifted = states.GATE_LIFTED if self._lifted_reason else states.DONE
+        yield self._make_result(states.STOPPED if self.stop_text else lifted, reason)
 
     def _add_prompt(self, prompt: str, *notes: str) -> None:
         self.add_notes(*notes)
@@ -151,8 +153,8 @@ class Loop:
             error.add_note(f"a hook failed at turn-failure: {type(hook_error).__name__}: {hook_error}")
 
     async def _end_turn(self, prompt: str, seconds: float) -> None:
-        fields = {"final_message": self.last_text, "step_count": self.state.step_count}
-        fields |= {"duration_seconds": round(seconds, 3), **self.common_fields}
+        fields = {"final_message": self.last_text or None, "step_count": self.state.step_count}
+        fields |= {"duration_seconds": round(seconds), **self.common_fields}
         try:
             outcome = await self._fire_and_note(ExecutionContext.on_end(prompt, **fields))
         except Stopped:
@@ -177,7 +179,9 @@ class Loop:
                 self._stop_reason = reason
                 return
             refusals += 1
-            self.add_messages(Message(USER, _STOP_FEEDBACK.format(feedback)))
+            text = _STOP_FEEDBACK.format(feedback)
+            self.agent.notify_listener("feedback", (self.state.agent_type, text))
+            self.add_messages(Message(USER, text))
 
     def _find_stop_reason(self, step: Step) -> str | None:
         if self._has_rejected_call:
@@ -190,9 +194,12 @@ class Loop:
         """Ask hooks whether the agent may stop; return their feedback if it may not."""
         fields: dict[str, Any] = {"reason": reason, "block_count": refusals}
         fields |= {"step_count": self.state.step_count, "final_message": self.last_text or None}
-        outcome = await self._fire_and_note(StopContext.before(**fields, **self.common_fields))
+        outcome, final = await self.fire(StopContext.before(**fields, **self.common_fields))
+        self.add_notes(*final.additional_context)
         if self._can_refuse(outcome, reason):
             return join_reasons(outcome, "; ")
+        lifted = (*final.lifted, *(outcome.reasons if outcome.is_blocked else ()))
+        self._lifted_reason = "; ".join(filter(None, lifted)) or ("blocked by a hook" if lifted else "")
         await self._fire_and_note(StopContext.after(**fields, **self.common_fields))
         return None
 

@@ -97,9 +97,9 @@ class Agent:
         ask, listener = parent.ask or self.ask, parent.listener or self.listener
         return dataclasses.replace(self, stack=stack, work_dir=parent.work_dir, ask=ask, listener=listener)
 
-    def session(self, session_id: str = "", source: str = "startup") -> Session:
-        """Return a session for many turns; use it in a `with` or `async with` block."""
-        return Session(self, session_id or uuid.uuid4().hex, source)
+    def session(self, session_id: str = "", source: str = "startup", args: Mapping[str, Any] | None = None) -> Session:
+        """Return a session for many turns; use it in a `with` or `async with` block. Hooks read `args` when it begins."""
+        return Session(self, session_id or uuid.uuid4().hex, source, args)
 
     def run(self, prompt: str) -> TurnResult:
         """Run one turn in a new session."""
@@ -140,8 +140,10 @@ def _refuse_direct_call(_args: Mapping[str, Any], _place: Workplace) -> Any:
 class Session:
     """Many turns of one agent in one conversation. Hooks see its end, no matter what ends it."""
 
-    def __init__(self, agent: Agent, session_id: str, source: str = "startup") -> None:
-        self.agent, self.id, self._source = agent, session_id, source
+    def __init__(
+        self, agent: Agent, session_id: str, source: str = "startup", args: Mapping[str, Any] | None = None
+    ) -> None:
+        self.agent, self.id, self._source, self._args = agent, session_id, source, args or {}
         self._loop = Loop(agent, session_id)
         self._runner: asyncio.Runner | None = None
         self._is_open = False
@@ -159,7 +161,7 @@ class Session:
         loop = self._loop
         if self.agent.system:
             loop.add_messages(Message(SYSTEM, self.agent.system))
-        fields = {"model": self.agent.model.name, "source": self._source}
+        fields = {"model": self.agent.model.name, "source": self._source, "args": self._args}
         outcome, begun = await loop.fire(SessionContext.on_start(**fields, **loop.common_fields))
         if outcome.is_blocked:
             raise Blocked(join_reasons(outcome))
@@ -174,7 +176,7 @@ class Session:
 
     async def _end(self, reason: str) -> None:
         loop = self._loop
-        seconds = round(time.monotonic() - self._started, 3)
+        seconds = round(time.monotonic() - self._started)
         fields = {"exit_reason": reason, "total_steps": self._steps, "duration_seconds": seconds}
         try:
             with suppress(Stopped):

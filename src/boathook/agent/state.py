@@ -15,7 +15,7 @@ from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 
 # How a turn ends.
-DONE, BLOCKED, STOPPED = "done", "blocked", "stopped"
+DONE, BLOCKED, STOPPED, GATE_LIFTED = "done", "blocked", "stopped", "gate_lifted"
 # Why an agent stops.
 NO_TOOL_CALLS, TOOL_REJECTED, MAX_STEPS_REACHED = "no_tool_calls", "tool_rejected", "max_steps"
 
@@ -43,9 +43,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How a turn ended: done, blocked before it began, or stopped by a hook, with the reason; the last text of the agent.
+    """How a turn ended, with the reason; the last text of the agent.
 
-    `messages` are from hooks to the person; `stop_reason` is why the agent stopped, if the turn is done.
+    `status` is "done", "blocked" (before it began), "stopped" (by a hook) or "gate_lifted" (the agent stopped although a hook
+    refused that, because the refusals were used up or the stop could not be refused). `messages` are from hooks to the person;
+    `stop_reason` is why the agent stopped.
     """
 
     status: str

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from boathook.agent.builtin_tools import BUILTIN_TOOLS
 from boathook.agent.model import Model
 from boathook.agent.reference_agent import Agent, Session
 from boathook.agent.scripted import ScriptedModel, read_script
-from boathook.agent.state import BLOCKED, DONE, STOPPED
+from boathook.agent.state import BLOCKED, DONE, GATE_LIFTED, STOPPED
 from boathook.assembly import load, resolve_start
 from boathook.cli.agent_display import Display, format_full_input, print_record
 from boathook.cli.agent_trace import Trace, TracedEngine
@@ -37,7 +37,7 @@ _SUBAGENT_NAME = "helper"
 # Before all file hooks, whose priorities are lower.
 _TRACE_PRIORITY = 10_000
 _UNFINISHED = "unfinished"
-_EXIT_CODES = {DONE: 0, _UNFINISHED: 1, BLOCKED: 2, STOPPED: 2}
+_EXIT_CODES = {DONE: 0, _UNFINISHED: 1, BLOCKED: 2, STOPPED: 2, GATE_LIFTED: 3}
 _INSTRUCTIONS = """\
 You are a coding agent. You work in the folder {work_dir} with the tools you have, step by step, until the task is done.
 Look before you change something, change no more than the task needs, and check what you did. At the end say in a few words
@@ -71,7 +71,7 @@ def run_agent(**options: Any) -> int:
 
     \b
     Exit codes: 0 done, 1 an error or not done (a refused call, --max-steps), 2 blocked or stopped by a hook,
-    130 interrupted.
+    3 it stopped although a hook refused that until its refusals were used up (gate_lifted), 130 interrupted.
 
     \b
     Examples:
@@ -101,7 +101,9 @@ def _run(
         builder = assemble_agent(base.with_limits(max_steps=max_steps), engine, trace, person)
         prompts = _ask_for_tasks() if is_dialogue else iter([_read_task(task)])
         working = display.show_working
-        return run_session(builder.build(), prompts, trace, is_dialogue=is_dialogue, working=working, signals=signals)
+        args = {"ui": "json" if as_json else "terminal", "agent": "boathook", "max_steps": max_steps, "yes": yes}
+        agent = builder.build()
+        return run_session(agent, prompts, trace, is_dialogue=is_dialogue, working=working, signals=signals, args=args)
 
 
 @contextlib.contextmanager
@@ -193,9 +195,10 @@ def run_session(
     is_dialogue: bool = False,
     working: _MakeContext = contextlib.nullcontext,
     signals: Sequence[int] = (),
+    args: Mapping[str, Any] | None = None,
 ) -> int:
     """Run one turn or many in one session; return the exit code. `signals` are those that end the session."""
-    session = agent.session()
+    session = agent.session(args=args)
     trace.on_session(agent, session)
     try:
         with session:
@@ -227,7 +230,7 @@ def _run_turn(session: Session, prompt: str, trace: Trace) -> str:
     trace.on_turn(prompt)
     result = session.run(prompt)
     status, reason = result.status, result.reason
-    if status == DONE and (unfinished_reason := trace.find_unfinished_reason(result)):
+    if status in (DONE, GATE_LIFTED) and (unfinished_reason := trace.find_unfinished_reason(result)):
         status, reason = _UNFINISHED, unfinished_reason
     trace.on_end(status, reason, result.text)
     return status

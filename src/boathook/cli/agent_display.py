@@ -25,8 +25,13 @@ _MAX_OUTPUT_LINES = 4
 _MAX_FILE_LINES = 30
 _FILE_TEXTS = ("content", "old", "new")
 _DECISION_STYLES = {"block": "bold red", "stop": "bold red", "ask": "yellow", "allow": "green", "none": "cyan"}
-_STATUS_LABELS = {"unfinished": "not done", "interrupted": "aborted"}
-_STATUS_STYLES = {"done": "bold green", "unfinished": "bold yellow", "interrupted": "bold yellow"}
+_STATUS_LABELS = {"unfinished": "not done", "interrupted": "aborted", "gate_lifted": "not passed"}
+_STATUS_STYLES = {
+    "done": "bold green",
+    "unfinished": "bold yellow",
+    "interrupted": "bold yellow",
+    "gate_lifted": "bold yellow",
+}
 _ANSWERS = {
     "--yes": "yes (--yes)",
     "always": "yes (always)",

@@ -107,6 +107,9 @@ class Trace:
     def listen(self, what: str, value: Any) -> None:
         if what == "message":
             self.report("message", text=value)
+        elif what == "feedback":
+            agent_type, text = value
+            self.report("feedback", agent=agent_type or MAIN_AGENT, text=text)
         elif what == "reply":
             self._report_reply(*value)
         elif what == "step":

@@ -15,8 +15,11 @@ from boathook.cli.doctor_setup import ERROR, GOOD, NOTE, WARNING, HealthFinding,
 from boathook.cli.show import STATE_STYLES, echo, format_count, pick_fields, print_json
 from boathook.cli.stats import HookStats, count_runs
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog
+from boathook.core.event import PRE_TOOL, Event
 from boathook.core.hook import ARMED, DENIED, DISABLED, NO_ENTRY, SHADOWED, USER, Hook, Http, Prompt, Script
+from boathook.core.json_text import dumps
 from boathook.core.matcher import TOOL_NAME
+from boathook.core.outcome import NOTHING
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import Engine
@@ -29,6 +32,7 @@ from boathook.trust.snapshot import FILE, SnapshotError, read_snapshot, write_sn
 
 _STYLES = {GOOD: "green", NOTE: "dim", WARNING: STATE_STYLES["warning"], ERROR: STATE_STYLES["error"]}
 _SLOW_MS = {"sync": 500.0, "async": 60_000.0}
+_MAX_SAMPLE_CHARS = 200
 _WORKS, _FAILS, _NOT_RUN = "works", "fails", "not run"
 
 
@@ -124,7 +128,17 @@ def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | N
     run = verdict.runs[0]
     finding = _judge_run(hook, run)
     result = _FAILS if finding.level == ERROR else _WORKS
-    return HookHealth(hook, result, (*before, finding), round(run.seconds * 1000, 1))
+    passed = _examine_passed_sample(hook, run, event)
+    return HookHealth(hook, result, (*before, finding, *passed), round(run.seconds * 1000, 1))
+
+
+def _examine_passed_sample(hook: Hook, run: Run, event: Event) -> list[HealthFinding]:
+    """Note that a guard for a certain input let its sample of that input pass: perhaps its script looks for less."""
+    is_guard = event.kind is PRE_TOOL and hook.matcher.pattern is not None and not hook.background
+    if not is_guard or run.status != OK or run.outcome != NOTHING:
+        return []
+    sample = dumps(event.tool_input)[:_MAX_SAMPLE_CHARS]
+    return [HealthFinding(NOTE, hook.name, f"it let a sample pass that its pattern matches: {sample}")]
 
 
 def _judge_state(hook: Hook) -> HookHealth:

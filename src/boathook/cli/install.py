@@ -121,6 +121,7 @@ def uninstall_host(
     elif was_removed_before:
         echo(f"The entries in {host} were already removed. boathook deleted its record of them.")
     elif is_done:
+        echo("Agents read their settings when they start: one that is running calls boathook until you restart it.")
         echo(f"{host} is uninstalled: {_describe_files(plan)}", "green")
     elif plan.is_empty:
         echo(f"{host} is not installed: nothing to do")

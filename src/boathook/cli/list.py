@@ -11,7 +11,18 @@ from boathook.cli.common_options import EVENT, add_catalog_options, json_option
 from boathook.cli.show import STATE_STYLES, echo, echo_lines, format_count, pick_fields, print_json, print_table
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
-from boathook.core.hook import ARMED, ERROR, HANDLER_NAMES, INVALID, NO_ENTRY, WARNING, Hook, HookHandler, Http
+from boathook.core.hook import (
+    ARMED,
+    ERROR,
+    HANDLER_NAMES,
+    INVALID,
+    IS_INSTALLED_CALL,
+    NO_ENTRY,
+    WARNING,
+    Hook,
+    HookHandler,
+    Http,
+)
 from boathook.core.matcher import TOOL_NAME, Matcher
 
 # `boathook check` reports these, with a fix
@@ -104,6 +115,14 @@ def describe_for_prompt(hooks: list[Hook]) -> str:
 def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
     if not hooks:
         echo(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
+        return
+    own_calls = [hook for hook in hooks if hook.state_reason == IS_INSTALLED_CALL]
+    hooks = [hook for hook in hooks if hook.state_reason != IS_INSTALLED_CALL]
+    if own_calls:
+        files = ", ".join(sorted({hook.path for hook in own_calls}))
+        echo(f"boathook is installed in {files} ({format_count(len(own_calls), 'event')}).", "dim")
+    if not hooks:
+        echo("There are no other hooks. Create one: boathook new my-hook --event pre-tool-call")
         return
     rows = []
     for hook in hooks:

@@ -94,6 +94,9 @@ def _describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterat
         yield from _describe_run(number, run)
     yield from _describe_others(record, ends)
     yield from _describe_changes(record["changed"])
+    if record.get("lifted"):
+        yield "the agent stopped although hooks refused that, because of the limits of refusals:"
+        yield from (f"  {text}" for text in record["lifted"])
     if record.get("degraded"):
         yield "the host could not do all of it:"
         yield from (f"  {text}" for text in record["degraded"])

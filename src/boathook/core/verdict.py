@@ -252,6 +252,13 @@ class Verdict(Value):
         skips = [skip for skip in self.skipped if skip.count_name == UNTRUSTED_COUNT]
         return describe_untrusted([skip.named_state for skip in skips])
 
+    @property
+    def lifted(self) -> tuple[str, ...]:
+        """Return the reasons of hooks whose refusal of a stop had no effect, because of its limits."""
+        if self.event.kind is not PRE_STOP or self.decision >= Decision.BLOCK:
+            return ()
+        return tuple(text for run in self.runs if run.outcome.is_blocked for text in run.outcome.reasons)
+
     def warnings(self, *, for_model: bool = False) -> tuple[str, ...]:
         """Return lines about hooks that failed or did not run: a failure must never look like consent.
 

@@ -54,6 +54,12 @@ def make_event(fields: dict[str, Any], name: str | None = None) -> Event:
     for key, (wanted, words) in FIELD_TYPES.items():
         if key in fields and not isinstance(fields[key], wanted):
             raise DialectError(f"the event's '{key}' must be {words}, not {describe_json_type(fields[key])}")
+    if name is None and "event_type" not in fields and isinstance(fields.get("hook_event_name"), str):
+        # Several agents write this, each with a dialect of its own, so that none is guessed.
+        raise DialectError(
+            f"this is an event of an agent ('hook_event_name' is '{fields['hook_event_name']}'): name the agent, "
+            "for example --host claude for Claude Code (boathook hosts lists them)"
+        )
     kind = _find_kind(fields.get("event_type"), name)
     data = {key: value for key, value in fields.items() if key not in COMMON_FIELDS}
     timestamp, session, folder = (fields.get(key, "") for key in COMMON_FIELDS[1:4])

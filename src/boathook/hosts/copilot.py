@@ -72,6 +72,7 @@ HOST = Host(
     fails_closed=True,
     # Run: the variable is the folder of the session, also if a call names another one.
     project_at=("$COPILOT_PROJECT_DIR",),
+    subagent_events=("pre-agent-turn", "pre-agent-turn-stop"),
     server_tool="{server}-{tool}",
     caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
     message_seen="nowhere", hides_messages="its terminal, and runs without one (`copilot -p`)",

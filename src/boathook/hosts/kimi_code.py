@@ -36,6 +36,7 @@ HOST = Host(
     # Run: every event has the folder of the session as `cwd`, and no call changes it.
     project_at=("cwd",),
     hides_messages="runs without a terminal (`kimi -p`)",
+    subagent_events=("pre-agent-turn-stop",),
 )  # fmt: skip
 
 

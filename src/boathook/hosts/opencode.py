@@ -39,6 +39,7 @@ HOST = Host(
     # Run: our plugin sends the folder that OpenCode gave it, which no call changes.
     project_at=("work_dir",),
     message_seen="stderr",
+    subagent_events=("pre-agent-turn",),
     server_tool="{server}_{tool}",
 )  # fmt: skip
 

@@ -214,6 +214,8 @@ class StopContext(Context):
     step_count: int = 0
     final_message: str | None = None
     block_count: int = 0
+    # The reasons of hooks whose refusal has no effect any more.
+    lifted: tuple[str, ...] = ()
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("reason", "stop_reason"), "step_count", ("message", "final_message"),
@@ -238,7 +240,17 @@ class StopContext(Context):
     @property
     def message(self) -> dict[str, str] | None:
         """Return the final message as events contain it."""
-        return None if self.final_message is None else {"role": "assistant", "content": self.final_message}
+        return _make_message(self.final_message)
+
+    def apply_verdict(self, verdict: Verdict) -> Self:
+        """Return the context with what file hooks added, and with their refusals that have no effect."""
+        # Slots make a new class, which a bare super() does not find.
+        context = super(StopContext, self).apply_verdict(verdict)
+        return dataclasses.replace(context, lifted=(*self.lifted, *verdict.lifted)) if verdict.lifted else context
+
+
+def _make_message(text: str | None) -> dict[str, str] | None:
+    return None if text is None else {"role": "assistant", "content": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +260,11 @@ class ExecutionContext(Context):
     prompt: str = ""
     final_message: str | None = None
     step_count: int = 0
-    duration_seconds: float | None = None
+    duration_seconds: int | None = None
 
-    EVENT_FIELDS: ClassVar[_EventFields] = ("prompt", "final_message", "step_count", "duration_seconds")
+    EVENT_FIELDS: ClassVar[_EventFields] = (
+        "prompt", ("message", "final_message"), "step_count", "duration_seconds",
+    )  # fmt: skip
 
     @classmethod
     def on_start(cls, prompt: str = "", **fields: Any) -> Self:
@@ -266,6 +280,11 @@ class ExecutionContext(Context):
     def is_start(self) -> bool:
         """Whether the turn begins."""
         return self.kind.is_pre
+
+    @property
+    def message(self) -> dict[str, str] | None:
+        """Return the final message as events contain it."""
+        return _make_message(self.final_message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +324,13 @@ class SessionContext(Context):
     source: str = "startup"
     exit_reason: str | None = None
     total_steps: int | None = None
-    duration_seconds: float | None = None
+    duration_seconds: int | None = None
+    # How the agent was started.
+    args: Mapping[str, Any] = field(default_factory=_get_empty)
 
-    EVENT_FIELDS: ClassVar[_EventFields] = ("model", "source", "exit_reason", "total_steps", "duration_seconds")
+    EVENT_FIELDS: ClassVar[_EventFields] = (
+        "model", "args", "source", "exit_reason", "total_steps", "duration_seconds",
+    )  # fmt: skip
 
     @classmethod
     def on_start(cls, **fields: Any) -> Self:

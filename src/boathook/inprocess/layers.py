@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import logging
 from collections.abc import Callable
@@ -145,7 +146,8 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
         message += f"the hook's reason: {opinion.reason}"
     else:
         return opinion, context
-    return NOTHING, context.add_message(message)
+    lifted = (*context.lifted, opinion.reason)
+    return NOTHING, dataclasses.replace(context.add_message(message), lifted=lifted)
 
 
 def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:

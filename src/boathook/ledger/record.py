@@ -108,6 +108,8 @@ class _RecordBuilder:
         }
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
+        if verdict.lifted:
+            record["lifted"] = [self._limit_text(text) for text in clean["lifted"]]
         if clean["derived"]:
             record["derived"] = _shorten_name(clean["derived"])
         if whole:
@@ -135,13 +137,19 @@ class _RecordBuilder:
             ],
             "skips": self._trim_texts([skip.reason for skip in verdict.skipped], [_MAX_SEARCHED_CHARS]),
             "degraded": self._trim_texts(self.degraded, [_MAX_SEARCHED_CHARS]),
+            "lifted": self._trim_texts(verdict.lifted, [_MAX_SEARCHED_CHARS]),
         }
 
     def _collect_placeholders(self, placeholder: str) -> _Fields:
         """Return a placeholder for each value, because they could not be searched."""
         verdict = self.verdict
         texts = ("session", "tool", "input", "rewritten", "whole")
-        lists = {"reasons": verdict.reasons, "skips": verdict.skipped, "degraded": self.degraded}
+        lists = {
+            "reasons": verdict.reasons,
+            "skips": verdict.skipped,
+            "degraded": self.degraded,
+            "lifted": verdict.lifted,
+        }
         return {
             **dict.fromkeys(texts, placeholder),
             "derived": placeholder if verdict.original.data.get(DERIVED) else "",

@@ -1,29 +1,36 @@
-"""What a hook must not find in its environment: variables that load code of the project, and secrets."""
+"""What a hook must not find in its environment: variables that lead into the project, and secrets."""
 
-# A hook is trusted by its bytes, and some hosts load a project's `.env`: through BASH_ENV or LD_PRELOAD an unreviewed file of
-# the project would run inside it. Values that point elsewhere stay, because people rely on them.
+# A hook is trusted by its bytes, and some hosts load a project's `.env`: through BASH_ENV or OPENSSL_CONF an unreviewed file of
+# the project would run inside it. Nobody knows all such variables, so every one that leads into the project is removed, except
+# those that are known to be harmless or that the hook names. Values that point elsewhere stay, because people rely on them.
 
 from __future__ import annotations
 
 from boathook.core.hook import USER, Http, Prompt
-from boathook.system.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, find_project_tops, points_into
+from boathook.system.locations import account_home
+from boathook.system.programs import find_variable_kind, points_into
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from boathook.core.hook import Hook
 
 # a shell expands these: they may hold commands
 _EXPANDED = frozenset(b"BASH_ENV ENV".split())
-_GIT_PAIRS, _GIT_COUNT = (b"GIT_CONFIG_KEY_", b"GIT_CONFIG_VALUE_"), b"GIT_CONFIG_COUNT"
+_HOME = b"HOME"
 # options that load what follows them
 _LOADING_OPTIONS = frozenset(b"-r --require --import --loader --experimental-loader -I".split())
 _LOADING_PREFIXES = (b"-I", b"-Mlib=", b"-mlib=", b"-javaagent:", b"-agentpath:", b"-Xbootclasspath/a:", b"@")
 # every path in a value is looked up
 _MAX_VALUE_BYTES = 1 << 14
 _SEPARATORS = b" \t\n=:,;@|&<>()\"'`"
+_HIDDEN_STARTS = (b"./", b"../", b"/proc/", b"/dev/fd/")
 _SPLIT_TABLE = bytes.maketrans(_SEPARATORS, b"\0" * len(_SEPARATORS))
+
+_NAME_TABLE = bytes.maketrans(b",;", b"  ")
+_REMOVED = "points into the project and was removed"
+_HOME_NOTE = "points into the project and was replaced by the home folder of the account"
 
 _SECRET_WORDS = frozenset(
     b"TOKEN KEY KEYS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASSCODE CREDENTIAL CREDENTIALS CREDS"
@@ -58,40 +65,71 @@ def find_secret_variables(hook: Hook, env: Mapping[bytes, bytes]) -> tuple[str, 
     # User hooks get all, and so does our own process that asks for prompt and http hooks.
     if hook.scope == USER or isinstance(hook.handler, Prompt | Http):
         return ()
-    named = {*hook.env, *hook.needs.env}
+    named = list_named_variables(hook)
     secrets = (_decode(name) for name in env if is_secret_variable(name))
     return tuple(sorted(name for name in secrets if name not in named))
+
+
+def list_named_variables(hook: Hook) -> frozenset[str]:
+    return frozenset((*hook.env, *hook.needs.env))
 
 
 # Code of the project
 
 
-def remove_project_code(env: dict[bytes, bytes], projects: Iterable[str], *, is_user_hook: bool) -> tuple[str, ...]:
-    """Remove from an environment what would load code of a project; return notes about it. User hooks keep their functions."""
-    tops, home = find_project_tops(projects), env.get(b"HOME", b"")
-    prefixes = tuple(CODE_VARIABLE_PREFIXES)
-    notes = []
-    for name in sorted(name for name in env if name in CODE_VARIABLES or name.startswith(prefixes)):
-        value = env[name]
-        allowed, note = _filter_value(name, value, tops, home, is_user_hook=is_user_hook)
+def remove_project_code(
+    env: dict[bytes, bytes],
+    doubtful: Iterable[bytes],
+    tops: tuple[str, ...],
+    *,
+    is_user_hook: bool,
+    named: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Remove from an environment what leads into the projects `tops`; return notes about it. User hooks keep their functions."""
+    # Of the variables that are known to run code, no hook gets one that leads into the project, even if it names it.
+    notes, home = [], env.get(_HOME, b"")
+    for name in sorted(doubtful):
+        value, kind, is_named = env[name], find_variable_kind(name), _decode(name) in named
+        if kind:
+            allowed, note = _filter_code(name, value, tops, home, is_user_hook=is_user_hook, is_named=is_named)
+        elif is_named:
+            continue
+        else:
+            allowed, note = _filter_plain(value, tops)
         if allowed == value:
             continue
-        env.pop(name)
+        del env[name]
+        if name == _HOME:
+            allowed, note = account_home().encode("utf-8", "surrogateescape"), _HOME_NOTE
         if allowed:
             env[name] = allowed
-        if name.startswith(_GIT_PAIRS):
-            # half of a pair would make git fail
-            env[_GIT_COUNT] = b"0"
         if note:
             notes.append(f"the variable {name.decode('utf-8', 'replace')} {note}")
     return tuple(notes)
 
 
-def _filter_value(
-    name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, is_user_hook: bool
+def _filter_plain(value: bytes, tops: tuple[str, ...]) -> tuple[bytes, str]:
+    """Filter a value that nothing is known about: a path, a list of paths, or a text with paths in it."""
+    elements = [element for element in value.split(b":") if element]
+    if len(elements) > 1 and all(element.startswith((b"/", b".")) for element in elements):
+        return _filter_list(value, tops, is_library=False)
+    is_relative = value in (b".", b"..")
+    # A long text is only searched for the project, because each path in it would be looked up.
+    words = _split_words(value) if len(value) <= _MAX_VALUE_BYTES else ()
+    leads_there = is_relative or _mentions(value, tops) or any(_is_word_inside(word, tops) for word in words)
+    return (b"", _REMOVED) if leads_there else (value, "")
+
+
+def _is_word_inside(word: bytes, tops: tuple[str, ...]) -> bool:
+    if word.startswith(_HIDDEN_STARTS):
+        return True
+    return word.startswith(b"/") and not word.startswith((b"//", b"/dev/")) and points_into(_decode(word), tops)
+
+
+def _filter_code(
+    name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, is_user_hook: bool, is_named: bool
 ) -> tuple[bytes, str]:
-    prefix = next((prefix for prefix in CODE_VARIABLE_PREFIXES if name.startswith(prefix)), b"")
-    kind = CODE_VARIABLES.get(name) or CODE_VARIABLE_PREFIXES[prefix]
+    kind = find_variable_kind(name)
     if len(value) > _MAX_VALUE_BYTES and kind != "code":
         return b"", "is too long to be checked and was removed"
     if kind in ("folders", "libraries"):
@@ -101,13 +139,21 @@ def _filter_value(
         return b"", "changes what a script does and was removed" if value else ""
     if kind == "files":
         points_into_project = _is_file_inside(_expand_home(value, home) if name in _EXPANDED else value, tops)
+    elif kind == "names":
+        points_into_project = any(points_into(_decode(word), tops) for word in value.translate(_NAME_TABLE).split())
     else:
-        # What is plainly relative may be in the project, too.
-        is_named = _mentions(value, tops) or any(word.startswith((b"./", b"../")) for word in _split_words(value))
-        points_into_project = is_named or (kind == "options" and _loads_project_file(value, tops))
+        points_into_project = _has_path_inside(value, tops) or (kind == "options" and _loads_project_file(value, tops))
     if points_into_project:
-        return b"", "points into the project and was removed"
-    return (b"" if kind == "code" and not is_user_hook else value), ""
+        return b"", _REMOVED
+    # They hold commands that any file of variables can write out. People have them for their own shell, so that nothing is
+    # reported at every event.
+    is_dropped = (kind == "commands" and not is_named) or (kind == "code" and not is_user_hook)
+    return (b"" if is_dropped else value), ""
+
+
+def _has_path_inside(value: bytes, tops: tuple[str, ...]) -> bool:
+    # What is plainly relative may be in the project, too.
+    return _mentions(value, tops) or any(word.startswith(_HIDDEN_STARTS) for word in _split_words(value))
 
 
 def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tuple[bytes, str]:

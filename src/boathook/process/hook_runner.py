@@ -29,7 +29,6 @@ DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
 MAX_NESTED_HOOKS = 3
 _MAX_CACHED = 256
 _NO_NEEDS = Needs()
-_CODE_PREFIXES = tuple(programs.CODE_VARIABLE_PREFIXES)
 # Python runs the file in this folder when it starts.
 _PYTHON_START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_start").encode(
     "utf-8", "surrogateescape"
@@ -80,6 +79,8 @@ class HookRunner:
         self._process, self._context, self._sessions, self._environ = process, context, sessions, environ
         self._variables: dict[tuple[str, ...], dict[bytes, bytes]] = {}
         self._entry_points: dict[str, tuple[object, EntryPoint]] = {}
+        # the projects of the last event, because a look at the folders above it costs more than one at the variables
+        self._tops: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         return tuple(self._process.run_all([self._make_job_safely(call) for call in calls], cancel))
@@ -137,11 +138,17 @@ class HookRunner:
         return job.replace(argv=entry.argv, warnings=(entry.warning,))
 
     def _remove_project_code(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> tuple[str, ...]:
-        if programs.CODE_VARIABLES.keys().isdisjoint(env) and not any(name.startswith(_CODE_PREFIXES) for name in env):
+        folders = self._context.list_projects(event)
+        if folders not in self._tops:
+            self._tops = {folders: programs.find_private_tops(folders)}
+        tops = self._tops[folders]
+        doubtful = programs.find_doubtful_variables(env, tops)
+        if not doubtful:
             return ()
-        from boathook.process.environment import remove_project_code
+        from boathook.process.environment import list_named_variables, remove_project_code
 
-        return remove_project_code(env, self._context.list_projects(event), is_user_hook=hook.scope == USER)
+        named = list_named_variables(hook)
+        return remove_project_code(env, doubtful, tops, is_user_hook=hook.scope == USER, named=named)
 
     def _choose_entry_point(self, path: str, avoid: tuple[str, ...]) -> EntryPoint:
         current = programs.make_stamp(path)

@@ -14,6 +14,7 @@ from boathook.sources.hook_md.folder import MANIFEST_NAMES, NO_ENTRY_POINT, find
 from boathook.sources.hook_md.manifest import OPENCLAW_HOOK
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.near_misses import list_root_misses
+from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.settings_json.settings_checker import (
     EXIT_1_WARNING,
     check_remote_hook,
@@ -141,7 +142,16 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         line = find_blocking_exit_1(data.decode("utf-8", "replace"))
         if line is not None:
             warn(line, *EXIT_1_WARNING)
+    if _is_shell_script(path, data):
+        project = hook.folder.partition("/.agents/")[0] if hook.scope == PROJECT else ""
+        for found in describe_python_starts(hook, data.decode("utf-8", "replace"), project):
+            warn(*found)
     return diagnostics
+
+
+def _is_shell_script(path: str, data: bytes) -> bool:
+    first_line = data[:256].partition(b"\n")[0]
+    return path.endswith(".sh") if not first_line.startswith(b"#!") else first_line.rstrip().endswith(b"sh")
 
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:

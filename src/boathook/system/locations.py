@@ -242,7 +242,7 @@ def _find_untrusted(
     tops = {*projects}
     for at in starts:
         tops.add(_find_upwards(at, REPOSITORY_MARKERS))
-        if _is_private(at) and not f"{home}/".startswith(at.rstrip("/") + "/"):
+        if not is_shared(at) and not f"{home}/".startswith(at.rstrip("/") + "/"):
             tops.add(at)
     tops -= {"", "/"}
     seen: dict[str, bool] = {}
@@ -270,12 +270,12 @@ def _find_holders(folder: str, tops: "set[str]", seen: "dict[str, bool]") -> "se
     return projects
 
 
-def _is_private(folder: str) -> bool:
-    """Whether a folder is not one for everybody, such as /tmp."""
+def is_shared(folder: str) -> bool:
+    """Whether a folder is for everybody, such as /tmp, or cannot be looked at."""
     try:
-        return not system.stat(folder).st_mode & SHARED
+        return bool(system.stat(folder).st_mode & SHARED)
     except (OSError, ValueError):
-        return False
+        return True
 
 
 def find_project(start: str, markers: "tuple[str, ...]", own_folders: "tuple[str, ...]" = ()) -> str:

@@ -7,28 +7,71 @@ import stat
 import sys
 
 from boathook.core.value import Value
-from boathook.system.locations import account_home
+from boathook.system.locations import account_home, is_shared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     Stamp = tuple[int, int, int] | None
 
 ENTRY_NAMES = ("run", "run.sh", "run.py")
 SYSTEM_BIN_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")
 # Variables that make a program run or load more code than its own, by what their values are: `process.environment` filters them.
+# A relative path in one of them may lead into the project, because that is where hooks run.
 CODE_VARIABLES = {
-    **dict.fromkeys(b"BASH_ENV ENV ZDOTDIR PYTHONSTARTUP PYTHONHOME PYTHONUSERBASE".split(), "files"),
-    **dict.fromkeys(b"GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM".split(), "files"),
-    **dict.fromkeys(b"PYTHONPATH NODE_PATH PERL5LIB PERLLIB RUBYLIB LD_LIBRARY_PATH".split(), "folders"),
+    **dict.fromkeys(b"HOME BASH_ENV ENV ZDOTDIR INPUTRC PYTHONSTARTUP PYTHONHOME PYTHONUSERBASE".split(), "files"),
+    **dict.fromkeys(b"PYTHONPYCACHEPREFIX OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES CARGO_HOME".split(), "files"),
+    **dict.fromkeys(b"RIPGREP_CONFIG_PATH PIP_CONFIG_FILE UV_CONFIG_FILE CURL_HOME WGETRC".split(), "files"),
+    **dict.fromkeys(b"DOCKER_CONFIG NPM_CONFIG_USERCONFIG NPM_CONFIG_GLOBALCONFIG".split(), "files"),
+    **dict.fromkeys(b"NPM_CONFIG_INIT_MODULE NPM_CONFIG_SCRIPT_SHELL NPM_CONFIG_GIT".split(), "files"),
+    **dict.fromkeys(b"PYTHONPATH NODE_PATH PERL5LIB PERLLIB RUBYLIB LD_LIBRARY_PATH CLASSPATH".split(), "folders"),
+    **dict.fromkeys(b"AWKPATH AWKLIBPATH KUBECONFIG".split(), "folders"),
+    **dict.fromkeys(b"XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_DATA_HOME XDG_DATA_DIRS".split(), "folders"),
+    **dict.fromkeys(b"XDG_CACHE_HOME XDG_STATE_HOME XDG_RUNTIME_DIR".split(), "folders"),
     **dict.fromkeys(b"LD_PRELOAD LD_AUDIT".split(), "libraries"),
+    **dict.fromkeys(b"MAKEFILES PYTEST_PLUGINS LUA_PATH LUA_CPATH".split(), "names"),
     **dict.fromkeys(b"NODE_OPTIONS PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS".split(), "options"),
     **dict.fromkeys(b"_JAVA_OPTIONS PYTHONBREAKPOINT".split(), "options"),
     **dict.fromkeys(b"PROMPT_COMMAND PS4 PERL5DB".split(), "code"),
+    **dict.fromkeys(b"LESSOPEN LESSCLOSE MAKEFLAGS GNUMAKEFLAGS".split(), "commands"),
     **dict.fromkeys(b"SHELLOPTS BASHOPTS PYTHONINSPECT".split(), "switches"),
 }
-CODE_VARIABLE_PREFIXES = {b"BASH_FUNC_": "code", b"DYLD_": "folders", b"GIT_CONFIG_": "options"}
+CODE_VARIABLE_PREFIXES = {
+    b"BASH_FUNC_": "code",
+    b"DYLD_": "folders",
+    # Nearly every one of these makes git run a program, read a configuration that does, or write a file.
+    b"GIT_": "commands",
+    b"LUA_INIT": "commands",
+    b"NPM_CONFIG_": "options",
+}
+# The variables of git that run nothing: who somebody is, whom to believe on the network, and less of what git does anyway.
+PLAIN_GIT_VARIABLES = frozenset(
+    b"GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE"
+    b" GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS GIT_CONFIG_NOSYSTEM GIT_LFS_SKIP_SMUDGE GIT_SSL_CAINFO GIT_SSL_CAPATH".split()
+)
+# What may lead into the project, because no program reads code or settings from there. The PATH is among them: agents add
+# `node_modules/.bin` and `.venv/bin` to it, and hooks rely on that (the threat model names it as a limit).
+HARMLESS_VARIABLES = frozenset(
+    b"PATH PWD OLDPWD INIT_CWD PROJECT_CWD WORKSPACE VIRTUAL_ENV VIRTUAL_ENV_PROMPT CONDA_PREFIX DIRENV_DIR DIRENV_FILE _"
+    b" npm_config_local_prefix npm_package_json".split()
+)
+HARMLESS_VARIABLE_ENDINGS = (b"_PROJECT_DIR", b"_PROJECT_ROOT", b"_WORK_DIR", b"_WORKSPACE", b"_CWD")
+_CODE_PREFIXES = tuple(CODE_VARIABLE_PREFIXES)
+_PATH_KINDS = ("files", "folders")
+# Nobody but root can put a link into these.
+_SYSTEM_FOLDERS = (
+    b"/bin/",
+    b"/etc/",
+    b"/lib",
+    b"/sbin/",
+    b"/usr/bin/",
+    b"/usr/lib",
+    b"/usr/share",
+    b"/usr/local/",
+    b"/run/",
+)
+_RELATIVE_ELEMENTS = (b".", b"..")
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 
 
@@ -118,8 +161,27 @@ def find_project_tops(folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if not home.startswith(path + "/"))
 
 
+def find_private_tops(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return the projects of some folders, without those for everybody such as /tmp, unless one is a repository."""
+    return tuple(top for top in find_project_tops(folders) if not is_shared(top) or os.path.lexists(top + "/.git"))
+
+
 def resolve_links(path: str) -> str:
     """Return the real path, as far as it can be found out: a link such as /proc/1/cwd may not even be read."""
+    try:
+        # a fifth of the time that `realpath` needs, where the system has it
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except (OSError, ValueError, AttributeError):
+        return _resolve_slowly(path)
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")
+    except OSError:
+        return _resolve_slowly(path)
+    finally:
+        os.close(handle)
+
+
+def _resolve_slowly(path: str) -> str:
     try:
         return os.path.realpath(path)
     except OSError:
@@ -146,6 +208,50 @@ def points_into(path: str, tops: Iterable[str]) -> bool:
         return True
     starts = ("/proc/", "/dev/fd/", "/dev/std", *(top + "/" for top in tops))
     return any(f"{one}/".startswith(starts) for one in (os.path.normpath(path), resolve_links(path)))
+
+
+def find_doubtful_variables(env: Mapping[bytes, bytes], tops: tuple[str, ...]) -> list[bytes]:
+    """Return the variables that may bring code of a project into a hook: a quick look, because most are harmless."""
+    marks = (b"./", b"/proc/", b"/dev/fd/", *map(os.fsencode, tops))
+    return [
+        name
+        for name, value in env.items()
+        if value
+        and name not in HARMLESS_VARIABLES
+        and not name.endswith(HARMLESS_VARIABLE_ENDINGS)
+        and _is_doubtful(name, value, marks, tops)
+    ]
+
+
+def _is_doubtful(name: bytes, value: bytes, marks: tuple[bytes, ...], tops: tuple[str, ...]) -> bool:
+    kind = find_variable_kind(name)
+    if b"/" not in value:
+        return bool(kind) or value in _RELATIVE_ELEMENTS
+    if kind and (kind not in _PATH_KINDS or value.startswith(b"/dev/std")):
+        return True
+    for mark in marks:
+        if mark in value:
+            return True
+    if not value.startswith(b"/"):
+        return bool(kind) or (b":/" in value and b"://" not in value)
+    elements = value.split(b":") if b":" in value else [value]
+    if len(elements) > 1 and not all(element.startswith(b"/") for element in elements):
+        return True
+    # The project's own path is among the marks, so that only a link is left.
+    others = [os.fsdecode(element) for element in elements if not element.startswith(_SYSTEM_FOLDERS)]
+    return any(real != path and points_into(real, tops) for path in others for real in (resolve_links(path),))
+
+
+def find_variable_kind(name: bytes) -> str:
+    """Return what the value of a variable is that makes programs run more code than their own, "" for any other variable."""
+    if name in CODE_VARIABLES:
+        return CODE_VARIABLES[name]
+    # npm reads its variables in any case
+    upper = name.upper()
+    if not upper.startswith(_CODE_PREFIXES) or name in PLAIN_GIT_VARIABLES:
+        return ""
+    by_prefix = (kind for prefix, kind in CODE_VARIABLE_PREFIXES.items() if upper.startswith(prefix))
+    return CODE_VARIABLES.get(upper) or next(by_prefix)
 
 
 def find_foreign_owner(path: str) -> str | None:

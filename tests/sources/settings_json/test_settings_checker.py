@@ -74,8 +74,8 @@ FINE = [
     "npx --yes ./tool",
     "bash -c 'input=$(cat); echo \"$input\" | ./gone.sh'",
     "bash -lc './gone.sh'",
-    "python3 -c \"import json, sys; data = json.load(sys.stdin); sys.exit(2 if '.env' in str(data) else 0)\"",
-    "python3 -m json.tool",
+    "python3 -I -c \"import json, sys; data = json.load(sys.stdin); sys.exit(2 if '.env' in str(data) else 0)\"",
+    "python3 -I -m json.tool",
     "node -e 'a/b.js'",
     "perl -e 's/a/b/'",
     "perl -pe 's/a/b/'",
@@ -283,7 +283,7 @@ def test_a_script_among_arguments_is_found_in_the_project(here):
 
 
 def test_the_user_s_file_knows_no_project(here):
-    for command in ("$CLAUDE_PROJECT_DIR/x.sh", '"${CLAUDE_PROJECT_DIR}"/x.sh', "bash $CLAUDE_PROJECT_DIR/x.sh"):
+    for command in ('"$CLAUDE_PROJECT_DIR"/x.sh', '"${CLAUDE_PROJECT_DIR}"/x.sh', 'bash "$CLAUDE_PROJECT_DIR/x.sh"'):
         assert remarks(here, command, scope="user") == []
         (hook,) = read_settings(str(here.claude_folder / "settings.json"), "project").hooks
         assert check_settings_hook(hook) == []  # for any source of the question

@@ -38,6 +38,9 @@ _SAME_KEYS = (
 )
 
 
+_MATCHER_KEYS = tuple(inner.key for field in HOOK_MD_FIELDS if field.key == "matcher" for inner in field.fields)
+
+
 def parse_manifest(
     text: str, *, path: str, folder: str, scope: str, allowance: PatternAllowance | None = None
 ) -> tuple[Hook, frozenset[str]]:
@@ -59,6 +62,7 @@ def parse_manifest(
         for line, message, fix in frontmatter.forgiven:
             checker.report(WARNING, "", message, fix, line)
         data = _read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
+        _indent_matcher(data, checker)
         if isinstance(data.get("name"), str):
             data["name"] = unicodedata.normalize("NFC", data["name"])
         if _is_openclaw_hook(data):
@@ -71,6 +75,18 @@ def parse_manifest(
     diagnostics = tuple(sorted(checker.diagnostics, key=lambda diagnostic: diagnostic.line or 0))
     hook = Hook(scope=scope, handler=Script(folder), path=path, diagnostics=diagnostics, **fields)
     return hook, frozenset(data)
+
+
+def _indent_matcher(data: dict[str, Any], checker: FieldChecker) -> None:
+    """Move keys of a matcher that were written beside it, not below it, so that the hook is not asked about every call."""
+    keys = [key for key in _MATCHER_KEYS if isinstance(data.get(key), str)]
+    if not keys or data.get("matcher") is not None:
+        return
+    data["matcher"] = {key: data.pop(key) for key in keys}
+    for key in keys:
+        checker.lines[f"matcher.{key}"] = checker.lines[key]
+        message = f"'{key}' is beside 'matcher', not below it; it is read as part of the matcher"
+        checker.report(WARNING, key, message, f"indent it below matcher:, as in '  {key}: …'", checker.lines[key])
 
 
 def _is_openclaw_hook(data: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from boathook.core.shell import SHELL_NAMES, ShellWord
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
 from boathook.sources import shell_scripts
+from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, read_script_text
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
@@ -119,9 +120,13 @@ class _CommandChecker:
         commands = self._read_commands()
         # These do not fail if the shell splits their words.
         words_to_split = [word for words in commands if words[0].raw not in ("echo", "printf", "[[") for word in words]
-        if self.has_space and any(word.leading_variable == _PROJECT_DIR for word in words_to_split):
+        is_split = any(word.leading_variable == _PROJECT_DIR for word in words_to_split)
+        if is_split and self.has_space:
             message = f"${_PROJECT_DIR} is not quoted, and the path of the project contains a space: the command fails"
             self._report(ERROR, message, f'"${_PROJECT_DIR}"/…')
+        elif is_split and self.hook.scope == USER:
+            message = f"${_PROJECT_DIR} is not quoted: the command fails in a project whose path contains a space"
+            self._report(WARNING, message, f'"${_PROJECT_DIR}"/…')
         for index, words in enumerate(map(shell_scripts.remove_prefix, commands)):
             if words and words[0].raw not in shell_scripts.SHELL_BUILTINS:
                 if index == 0:
@@ -131,6 +136,8 @@ class _CommandChecker:
         is_line = self.command.words is None
         if self.can_block and is_line and shell_scripts.has_blocking_exit_1(self.command.text):
             self._report(WARNING, *EXIT_1_WARNING)
+        for _, message, fix in describe_python_starts(self.hook, self.command.line, self.project):
+            self._report(WARNING, message, fix)
         return self.diagnostics
 
     def _read_commands(self) -> list[list[ShellWord]]:
@@ -196,6 +203,8 @@ class _CommandChecker:
         exit_line = find_blocking_exit_1(text) if self.can_block else None
         if exit_line is not None:
             self.diagnostics.append(Diagnostic(path, exit_line, "", WARNING, *EXIT_1_WARNING))
+        for line, message, fix in describe_python_starts(self.hook, text if is_shell_script else "", self.project):
+            self.diagnostics.append(Diagnostic(path, line, "", WARNING, message, fix))
 
 
 def find_start_error(path: str) -> tuple[str, str]:

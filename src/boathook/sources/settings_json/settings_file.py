@@ -24,6 +24,8 @@ SETTINGS_NAMES = ("settings.json", "settings.local.json")
 MAX_HOOKS_PER_FILE = 300
 # Each of these warnings is repeated for every entry of the group.
 MAX_GROUP_WARNINGS = 3
+# How people write comments in JSON.
+_COMMENT_STARTS = ("_", "//", "#", "$")
 _GROUP_KEYS = ("matcher", "hooks", "description")
 _GROUP_FIX = '{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}'
 
@@ -111,6 +113,8 @@ class _FileReader:
     def _read_event(self, name: str, groups: Any) -> None:
         place = f"hooks.{name}"
         row = CLAUDE_EVENTS_BY_NAME.get(name)
+        if name.startswith(_COMMENT_STARTS) and not _has_groups(groups):
+            return
         if name in UNMAPPED_CLAUDE_EVENTS:
             problem = f"this engine has no event like {name}"
             self.checker.report(WARNING, place, f"{problem}: its hooks run only in Claude Code")
@@ -155,6 +159,10 @@ class _FileReader:
                     hook = read_entry(self.file, row, f"{place}.hooks[{index}]", group.get("matcher"), entry)
                     problems = hook.diagnostics if hook.state == INVALID else (*warnings, *hook.diagnostics)
                     self.hooks.append(hook.replace(diagnostics=problems))
+
+
+def _has_groups(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
 
 
 def mentions_hooks(path: str) -> bool:
