@@ -18,7 +18,7 @@ def run_event(project: ScratchProject, **env: str):
 
 
 def test_an_async_hook_that_cannot_be_read_and_is_set_to_block_blocks(project):
-    fields = {"async": "true", "on_failure": "block", "matcher": "{tool: '(?=x)'}"}
+    fields = {"async": "true", "on_failure": "block", "matcher": "{tool: '(?=x'}"}
     project.write_hook("guard", scope="project", fields=fields)
     done = run_event(project)
     assert done.returncode == 2
