@@ -241,7 +241,7 @@ def test_lines_are_found_in_order_with_their_places(folder: Path) -> None:
 
 
 def test_a_search_that_cannot_be_made_is_reported(folder: Path) -> None:
-    assert use(folder, "Search", pattern="(") == "!the pattern '(' does not compile: missing ): ("
+    assert use(folder, "Search", pattern="(") == "!the pattern '(' does not compile: a parenthesis is not closed"
     assert "negative lookahead" in use(folder, "Search", pattern="(?!x)")
     assert use(folder, "Search", pattern="x", path="none") == "!none does not exist"
     assert use(folder, "Search") == "!'pattern' must be a text"

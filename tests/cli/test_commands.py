@@ -329,7 +329,7 @@ def test_a_new_hook_of_the_user_is_found_from_any_project_and_needs_no_trust(pro
         (["new", "../evil", "--event", "Stop"], "the name must be 1 to 64 letters"),
         (["new", "x", "--event", "Stop", "--tool", "Shell"], "is not about a tool"),
         (["new", "x", "--event", "Stop", "--kind", "writes"], "is not about a tool"),
-        (["new", "x", "--event", "PreToolUse", "--pattern", "(?=a)"], "lookahead"),
+        (["new", "x", "--event", "PreToolUse", "--pattern", "(?=a"], "a parenthesis is not closed"),
         (["new", "x", "--event", "nope"], "unknown event 'nope'"),
         (["nonsense"], "No such command"),
     ],

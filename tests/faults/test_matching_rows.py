@@ -119,7 +119,7 @@ def test_row_75_a_construct_that_re2_lacks_guards(project: FaultProject, pattern
     assert [project.fire_in_process(call(text)).decision for text in (hit, miss)] == ["block", "none"]
 
 
-def test_row_75_a_search_that_would_not_end_counts_as_a_match_and_is_told(project: FaultProject, way: str) -> None:
+def test_row_75_a_search_that_would_not_end_counts_as_a_match_and_is_reported(project: FaultProject, way: str) -> None:
     guard(project, "^(a|aa)+$(?<!b)x?")
     result = project.fire(way, call("a" * 5000 + "!"))
     assert result.decision == "block"
