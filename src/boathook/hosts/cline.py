@@ -56,6 +56,7 @@ HOST = Host(
     ("TaskCancel",), event_keys=("hookName",), session_keys=("taskId",), folder_keys=("workspaceRoots.0",),
     # Run: every payload has the roots, and nothing else names a folder.
     project_at=("workspaceRoots.0",),
+    server_tool="{server}__{tool}",
     block_side_effect="Cline ends the whole task when a tool call is refused, and the model does not learn why",
 )  # fmt: skip
 
