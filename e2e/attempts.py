@@ -28,7 +28,14 @@ EXPORTED = "variable-was-exported"
 # what lies in the project before a run
 OLD, NEW = "old text", "new text"
 EDITED, BOOK, DELETED, MOVED = "forbidden-edit.txt", "forbidden-book.ipynb", "forbidden-delete.txt", "moved.txt"
-CELL = {"cell_type": "code", "id": "one", "metadata": {}, "outputs": [], "execution_count": None, "source": [OLD]}
+CELL: dict[str, Any] = {
+    "cell_type": "code",
+    "id": "one",
+    "metadata": {},
+    "outputs": [],
+    "execution_count": None,
+    "source": [OLD],
+}
 NOTEBOOK = {"cells": [CELL], "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
 BEFORE = {EDITED: f"{OLD}\n", BOOK: json.dumps(NOTEBOOK), DELETED: f"{OLD}\n", MOVED: f"{OLD}\n"}
 BELOW = "below"  # a folder of the project that has a folder for hooks, with none in it

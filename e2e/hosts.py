@@ -141,7 +141,7 @@ class Agent:
     tool: str
     program: Callable[[Cache], list[str]]
     options: Callable[[Place], list[str]]
-    connect: Callable[[Place], None]
+    connect: Callable[[Place], None] = _nothing
     arguments: Callable[[str], Json] = _command
     variables: Callable[[Place], dict[str, str]] = _no_variables
     prepare: Callable[[Place], None] = _nothing

@@ -269,7 +269,9 @@ def _declared_tools(body: Json) -> Offer:
 
 
 def _content(answer: Answer) -> Json:
-    calls = [{"functionCall": {"id": one.id, "name": one.tool, "args": one.arguments}} for one in answer.calls]
+    calls: list[Json] = [
+        {"functionCall": {"id": one.id, "name": one.tool, "args": one.arguments}} for one in answer.calls
+    ]
     parts = calls or [{"text": answer.text}]
     return {
         "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
