@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from e2e.wires import Json, Offer, keys_of
 
 PROMPT = "Please do the three steps of the boathook proof one by one."
 KEY = "no-key"
+MODEL, GPT = "scripted", "gpt-5.5"  # some agents offer other tools to a model of the second name
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,23 @@ class Place:
     home: Path
     project: Path
     port: int
+    model: str = MODEL
+
+    @property
+    def outside(self) -> Path:
+        """Give a folder that is not part of the project."""
+        return self.project.parent / "outside"
+
+    @property
+    def server(self) -> list[str]:
+        """Give the command of the MCP server."""
+        return [sys.executable, str(Path(__file__).resolve().parent / "tiny_server.py"), str(self.project)]
+
+    @property
+    def server_entry(self) -> Json:
+        """Give the MCP server as most agents have it in their settings."""
+        command, *arguments = self.server
+        return {"command": command, "args": arguments}
 
     @property
     def url(self) -> str:
@@ -38,6 +57,12 @@ class Place:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 
+    def add(self, path: str, values: Json) -> None:
+        """Put values into a JSON file below the home folder."""
+        target = self.home / path
+        found = json.loads(target.read_text()) if target.exists() else {}
+        self.write(path, json.dumps({**found, **values}, indent=2))
+
 
 def _command(command: str) -> Json:
     return {"command": command}
@@ -49,6 +74,11 @@ def _described(command: str) -> Json:
 
 def _nothing(_: Place) -> None:
     return
+
+
+def _connected(path: str) -> Callable[[Place], None]:
+    """Give what adds the MCP server to a JSON file in the usual way."""
+    return lambda place: place.add(path, {"mcpServers": {"tiny": place.server_entry}})
 
 
 def _no_variables(_: Place) -> dict[str, str]:
@@ -101,13 +131,17 @@ def _texts(value: object) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Agent:
-    """One agent: its package, its shell tool, its program and options, and what must be there before it starts."""
+    """One agent: its package, its shell tool, its program and options, and what must be there before it starts.
+
+    `connect` gives it the MCP server; `models` are those that the guards are tried with.
+    """
 
     name: str
     package: str
     tool: str
     program: Callable[[Cache], list[str]]
     options: Callable[[Place], list[str]]
+    connect: Callable[[Place], None] = _nothing
     arguments: Callable[[str], Json] = _command
     variables: Callable[[Place], dict[str, str]] = _no_variables
     prepare: Callable[[Place], None] = _nothing
@@ -117,6 +151,7 @@ class Agent:
     seconds: int = 90
     aliases: Mapping[str, Alias] = field(default_factory=dict)
     deferred: Deferred | None = None
+    models: tuple[str, ...] = (MODEL,)
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -146,8 +181,11 @@ def _binary(package: str, path: str) -> Callable[[Cache], list[str]]:
 # Claude Code
 
 
+CLAUDE_TOOLS = "Bash,Read,Write,Edit,NotebookEdit,Agent,mcp__tiny"
+
+
 def _claude_options(_: Place) -> list[str]:
-    return ["-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"]
+    return ["-p", PROMPT, "--allowedTools", CLAUDE_TOOLS, "--output-format", "json"]
 
 
 def _claude_variables(place: Place) -> dict[str, str]:
@@ -176,7 +214,7 @@ CODEX_ALIASES = {"exec_command": Alias("Bash", {"cmd": "command"})}
 def _codex_prepare(place: Place) -> None:
     place.write(
         ".codex/config.toml",
-        f"""model = "scripted"
+        f"""model = "{place.model}"
 model_provider = "e2e"
 check_for_update_on_startup = false
 
@@ -197,6 +235,13 @@ trust_level = "trusted"
     )
 
 
+def _codex_connect(place: Place) -> None:
+    command, *arguments = map(json.dumps, place.server)
+    config = (place.home / ".codex/config.toml").read_text()
+    entry = f"[mcp_servers.tiny]\ncommand = {command}\nargs = [{', '.join(arguments)}]\n"
+    place.write(".codex/config.toml", f"{config}\n{entry}")
+
+
 def _codex_options(_: Place) -> list[str]:
     return ["exec", "-s", "danger-full-access", "--json", PROMPT]
 
@@ -209,7 +254,7 @@ def _codex_variables(_: Place) -> dict[str, str]:
 
 
 def _copilot_options(_: Place) -> list[str]:
-    return ["-p", PROMPT, "--allow-all-tools", "--no-auto-update"]
+    return ["-p", PROMPT, "--allow-all-tools", "--allow-all-paths", "--no-auto-update"]
 
 
 def _copilot_variables(place: Place) -> dict[str, str]:
@@ -218,9 +263,14 @@ def _copilot_variables(place: Place) -> dict[str, str]:
         "COPILOT_PROVIDER_BASE_URL": f"{place.url}/v1",
         "COPILOT_PROVIDER_TYPE": "openai",
         "COPILOT_PROVIDER_API_KEY": KEY,
-        "COPILOT_MODEL": "scripted",
+        "COPILOT_MODEL": place.model,
         "COPILOT_AUTO_UPDATE": "false",
     }
+
+
+def _copilot_connect(place: Place) -> None:
+    entry = {"type": "local", "tools": ["*"], **place.server_entry}
+    place.add(".copilot/mcp-config.json", {"mcpServers": {"tiny": entry}})
 
 
 # Gemini CLI
@@ -235,8 +285,9 @@ def _gemini_prepare(place: Place) -> None:
     place.write(".gemini/settings.json", json.dumps(settings, indent=2))
 
 
-def _gemini_options(_: Place) -> list[str]:
-    return ["-p", PROMPT, "--approval-mode", "yolo", "-m", "gemini-2.5-flash", "--output-format", "json"]
+def _gemini_options(place: Place) -> list[str]:
+    options = ["--approval-mode", "yolo", "-m", "gemini-2.5-flash", "--output-format", "json"]
+    return ["-p", PROMPT, *options, "--include-directories", str(place.outside)]
 
 
 def _gemini_variables(place: Place) -> dict[str, str]:
@@ -310,8 +361,9 @@ def _qwen_prepare(place: Place) -> None:
     place.write(".qwen/settings.json", json.dumps(settings, indent=2))
 
 
-def _qwen_options(_: Place) -> list[str]:
-    return ["-p", PROMPT, "--auth-type", "openai", "-m", "scripted", "--approval-mode", "yolo"]
+def _qwen_options(place: Place) -> list[str]:
+    options = ["--auth-type", "openai", "-m", "scripted", "--approval-mode", "yolo"]
+    return ["-p", PROMPT, *options, "--include-directories", str(place.outside)]
 
 
 def _qwen_variables(place: Place) -> dict[str, str]:
@@ -326,11 +378,11 @@ def _in_foreground(command: str) -> Json:
 
 
 def _cline_before(place: Place) -> list[str]:
-    return ["auth", "-p", "openai", "-k", KEY, "-m", "scripted", "-b", f"{place.url}/v1"]
+    return ["auth", "-p", "openai", "-k", KEY, "-m", place.model, "-b", f"{place.url}/v1"]
 
 
-def _cline_options(_: Place) -> list[str]:
-    return ["--json", "-P", "openai", "-m", "scripted", "-k", KEY, PROMPT]
+def _cline_options(place: Place) -> list[str]:
+    return ["--json", "-P", "openai", "-m", place.model, "-k", KEY, PROMPT]
 
 
 def _commands(command: str) -> Json:
@@ -344,14 +396,20 @@ def _opencode_prepare(place: Place) -> None:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{place.url}/v1", "apiKey": KEY},
-        "models": {"scripted": {"name": "scripted"}},
+        "models": {place.model: {"name": place.model}},
     }
-    config = {"model": "e2e/scripted", "autoupdate": False, "share": "disabled", "provider": {"e2e": provider}}
+    config = {"model": f"e2e/{place.model}", "autoupdate": False, "share": "disabled", "provider": {"e2e": provider}}
+    config["permission"] = {"external_directory": "allow"}
     place.write(".config/opencode/opencode.json", json.dumps(config, indent=2))
 
 
-def _opencode_options(_: Place) -> list[str]:
-    return ["run", "-m", "e2e/scripted", PROMPT]
+def _opencode_connect(place: Place) -> None:
+    entry = {"type": "local", "command": place.server, "enabled": True}
+    place.add(".config/opencode/opencode.json", {"mcp": {"tiny": entry}})
+
+
+def _opencode_options(place: Place) -> list[str]:
+    return ["run", "-m", f"e2e/{place.model}", PROMPT]
 
 
 def _opencode_variables(place: Place) -> dict[str, str]:
@@ -366,6 +424,7 @@ AGENTS = (
         "Bash",
         _binary("@anthropic-ai/claude-code", "@anthropic-ai/claude-code-linux-{cpu}/claude"),
         _claude_options,
+        _connected(".claude.json"),
         _described,
         _claude_variables,
         deferred=CLAUDE_DEFERRED,
@@ -376,10 +435,12 @@ AGENTS = (
         "exec_command",
         _binary("@openai/codex", "@openai/codex-linux-{cpu}/vendor/*/bin/codex"),
         _codex_options,
+        _codex_connect,
         lambda command: {"cmd": command},
         _codex_variables,
         _codex_prepare,
         aliases=CODEX_ALIASES,
+        models=(GPT,),
     ),
     Agent(
         "copilot",
@@ -387,8 +448,10 @@ AGENTS = (
         "bash",
         _binary("@github/copilot", "@github/copilot-linux-{cpu}/copilot"),
         _copilot_options,
+        _copilot_connect,
         _described,
         _copilot_variables,
+        models=(MODEL, GPT),
     ),
     Agent(
         "gemini",
@@ -396,6 +459,7 @@ AGENTS = (
         "run_shell_command",
         _with_node("@google/gemini-cli", "bundle/gemini.js"),
         _gemini_options,
+        _connected(".gemini/settings.json"),
         _described,
         _gemini_variables,
         _gemini_prepare,
@@ -407,6 +471,7 @@ AGENTS = (
         "Bash",
         _with_node("@moonshot-ai/kimi-code", "dist/main.mjs"),
         _kimi_code_options,
+        _connected(".kimi-code/mcp.json"),
         _described,
         _kimi_code_variables,
         _kimi_code_prepare,
@@ -418,6 +483,7 @@ AGENTS = (
         "Shell",
         _kimi_cli_program,
         _kimi_cli_options,
+        _connected(".kimi/mcp.json"),
         _command,
         _kimi_cli_variables,
         _kimi_cli_prepare,
@@ -429,6 +495,7 @@ AGENTS = (
         "run_shell_command",
         _with_node("@qwen-code/qwen-code", "cli-entry.js"),
         _qwen_options,
+        _connected(".qwen/settings.json"),
         _in_foreground,
         _qwen_variables,
         _qwen_prepare,
@@ -443,10 +510,12 @@ AGENTS = (
         "run_commands",
         _binary("cline", "@cline/cli-linux-{cpu}/bin/cline"),
         _cline_options,
+        _connected(".cline/data/settings/cline_mcp_settings.json"),
         _commands,
         before=_cline_before,
         in_first_set=False,
         seconds=150,
+        models=(MODEL, GPT),
     ),
     Agent(
         "opencode",
@@ -454,11 +523,13 @@ AGENTS = (
         "bash",
         _binary("opencode-ai", "opencode-linux-{cpu}/bin/opencode"),
         _opencode_options,
+        _opencode_connect,
         _described,
         _opencode_variables,
         _opencode_prepare,
         in_first_set=False,
         seconds=200,
+        models=(MODEL, GPT),
     ),
 )
 

@@ -14,7 +14,9 @@ from typing import Any
 from boathook.hosts.host import Host, HostEvent
 from boathook.hosts.tool_calls import translate_call
 from e2e.hosts import Agent, agent
+from e2e.server import Request
 from e2e.stage import BACKGROUND, CONTROL, LOOK_UP, STEPS, Observation
+from e2e.tiny_server import TOOLS as SERVER_TOOLS
 from e2e.tools import HARMLESS, UNHEARD
 from e2e.wires import Offer, wire_of
 
@@ -74,18 +76,19 @@ class Case:
 def judge(hooked: Observation, control: Observation, table: Host) -> dict[str, Result]:
     """Give the result for every behaviour."""
     case = Case(hooked, control, table)
-    broken = [f"the run {one.variant}: {error}" for one in (hooked, control) for error in _faults(one, table)]
+    broken = [f"the run {one.variant}: {error}" for one in (hooked, control) for error in faults(one, table)]
     if broken:
         return {name: Result(FAILED, "; ".join(broken)) for name in BEHAVIOURS}
     return {name: behaviour(case) for name, behaviour in BEHAVIOURS.items()}
 
 
-def _faults(seen: Observation, table: Host) -> Iterable[str]:
+def faults(seen: Observation, table: Host) -> Iterable[str]:
+    """Say why nothing can be concluded from a run."""
     if seen.error:
         yield seen.error
     elif not seen.own:
         yield f"the agent asked the model nothing; it said: {seen.said[-500:]}"
-    elif seen.code != 0 and not (table.block_side_effect and seen.variant != "control"):
+    elif seen.code != 0 and not (table.block_side_effect and not seen.variant.endswith(CONTROL)):
         yield f"exit code {seen.code}; it said: {seen.said[-500:]}"
     else:
         yield from _tool_faults(seen, agent(table.name), table)
@@ -113,7 +116,7 @@ def _tool_faults(seen: Observation, who: Agent, table: Host) -> Iterable[str]:
     known = {**HARMLESS.get(who.name, {}), **UNHEARD.get(who.name, {})}
     if who.deferred and who.deferred.search in tools and not told:
         yield f"{who.deferred.search} is offered, but the list of what it finds is not where it was"
-    for name in sorted({*tools, *told}):
+    for name in sorted(one for one in {*tools, *told} if not one.endswith(tuple(SERVER_TOOLS))):
         alias = who.aliases.get(name)
         mapped = table.tools.get(alias.name if alias else name)
         if mapped is None:
@@ -155,18 +158,16 @@ def _holds(seen: Observation, marker: str) -> bool:
     return any(marker in request.body for request in seen.requests)
 
 
-def _after(seen: Observation, step: str) -> tuple[float, str] | None:
-    """Give time and body of the agent's own request that followed a step."""
-    for this, following in zip(seen.own, seen.own[1:], strict=False):
-        if this.step == step:
-            return following.at, following.body
-    return None
+def find_next_request(seen: Observation, step: str) -> Request | None:
+    """Give the agent's own request that followed a step."""
+    pairs = zip(seen.own, seen.own[1:], strict=False)
+    return next((following for this, following in pairs if this.step == step), None)
 
 
 def _block(case: Case) -> Result:
     hooked, control = case.hooked, case.control
-    following = _after(hooked, "block")
-    reached_model = following is not None and BLOCKED in following[1]
+    following = find_next_request(hooked, "block")
+    reached_model = following is not None and BLOCKED in following.body
     return _result(
         [
             (FORBIDDEN in control.files, "without hooks the command did not run"),
@@ -215,11 +216,11 @@ def _stop(case: Case) -> Result:
     hooked, control = ([one.step for one in seen.own if one.step != LOOK_UP] for seen in (case.hooked, case.control))
     complaints = [(control == NAMES[:-1], f"without hooks the agent made the requests {', '.join(control)}")]
     if case.can("pre-agent-turn-stop", "block"):
-        following = _after(case.hooked, "stop")
+        following = find_next_request(case.hooked, "stop")
         complaints += [
             (not _holds(case.control, STOPPED), "the reason was there without hooks"),
             (hooked == NAMES, f"the agent made the requests {', '.join(hooked)}"),
-            (following is not None and STOPPED in following[1], "the reason is not in the request after the stop"),
+            (following is not None and STOPPED in following.body, "the reason is not in the request after the stop"),
         ]
         return _result(complaints)
     why, untold = case.cannot("pre-agent-turn-stop", "block", "be sent back to work")
@@ -228,13 +229,13 @@ def _stop(case: Case) -> Result:
 
 
 def _background(case: Case) -> Result:
-    following, ended = _after(case.hooked, "plain"), case.hooked.files.get(BACKGROUND)
+    following, ended = find_next_request(case.hooked, "plain"), case.hooked.files.get(BACKGROUND)
     return _result(
         [
             (BACKGROUND not in case.control.files, "it was there without hooks"),
             (ended is not None, "the hook did not come to its end"),
             (following is not None, "there was no request after the tool call"),
-            (not (ended and following) or following[0] < ended, "the agent waited for it"),
+            (not (ended and following) or following.at < ended, "the agent waited for it"),
         ]
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Row = dict[str, Any]
@@ -13,6 +13,15 @@ COLUMNS = {
     "context": "context for the model",
     "stop": "refuses a stop",
     "background": "runs in the background",
+}
+GUARDS = {
+    "files": "every tool for files",
+    "settings": "a guard of settings.json",
+    "servers": "an MCP tool by one name",
+    "together": "one of three calls",
+    "folder": "a call in another folder",
+    "subagents": "a subagent",
+    "variables": "exports a variable",
 }
 HEAD = """# Seen in real agents
 
@@ -31,53 +40,99 @@ that the effect is there, and that it is absent in a second run without hooks:
 Nothing is *seen* in an agent that offers its model a tool of which nothing is known here, or whose command or path no guard
 would find.
 
-`make e2e` runs the first five on every change, `make e2e-all` all of them.
+`make e2e` runs the first five agents on every change, `make e2e-all` all of them.
+"""
+GUARD_HEAD = """## Guards
+
+Hooks of a project that was trusted, [`e2e/guard_hooks`](../../e2e/guard_hooks) and a
+[settings.json](../../e2e/guard_settings/settings.json), in one session of each agent. *Seen* means here that the call had no
+effect, that the reason was in the agent's next request, and that the call had its effect in a second session without hooks:
+
+- **every tool for files**: a hook for `^(WriteFile|EditFile|DeleteFile)$` refused each tool that the agent offers for writing
+  files. Some offer other tools to a model of another name; a row with that name has what depends on those tools.
+- **a guard of settings.json**: the project's `.claude/settings.json` has a hook for `Write|Edit` that reads `file_path`.
+- **an MCP tool by one name**: a hook for `^mcp__tiny__delete` refused `delete_note` of the server `tiny`, and let `keep_note` run.
+- **one of three calls**: of three commands that the model sent at once, the middle one was refused and the others ran.
+- **a call in another folder**: the call named a folder outside of the project, or one in it that has a folder for hooks of its own.
+- **a subagent**: a `pre-subagent` hook refused the tool call that would have started it.
+- **exports a variable**: what a `pre-session` hook exported was in the environment of a later command.
 """
 
 
 def matrix_page(results: dict[str, Any]) -> str:
     """Give the page."""
-    rows: list[Row] = [row for row in results["rows"] if set(row["results"]) == set(COLUMNS)]
-    scenes: list[Row] = [row for row in results["rows"] if row not in rows]
-    lines = [HEAD, f"| agent | version | {' | '.join(COLUMNS.values())} |", "|---" * (len(COLUMNS) + 2) + "|"]
-    lines += [
-        f"| {_title(row)} | {row['version']} | {' | '.join(_cell(row, name) for name in COLUMNS)} |" for row in rows
-    ]
+    behaviours, guards, scenes = _kinds(results["rows"])
+    lines = [HEAD, *_lines(behaviours, COLUMNS)]
     for row in scenes:
         lines += ["", "Also:", ""] if row is scenes[0] else []
         lines += [f"- {row['title']} {row['version']}: {name}: {one['state']}." for name, one in row["results"].items()]
-    notes = list(_notes(rows))
+    if guards:
+        lines += ["", GUARD_HEAD, *_lines(guards, GUARDS)]
+    notes = [*_notes(behaviours, COLUMNS), *_notes(guards, GUARDS)]
     if notes:
         lines += ["", "## Where it is otherwise", "", *notes]
     return "\n".join([*lines, ""])
 
 
+def _kinds(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
+    """Give the rows of behaviours, those of guards and those of scenes."""
+    kinds: tuple[list[Row], list[Row], list[Row]] = ([], [], [])
+    for row in rows:
+        kinds[0 if set(row["results"]) <= set(COLUMNS) else 1 if set(row["results"]) <= set(GUARDS) else 2].append(row)
+    return kinds
+
+
+def _lines(rows: Iterable[Row], columns: Mapping[str, str]) -> Iterator[str]:
+    """Give the lines of a table of the page."""
+    yield f"| agent | version | {' | '.join(columns.values())} |"
+    yield "|---" * (len(columns) + 2) + "|"
+    for row in rows:
+        yield f"| {_title(row)} | {row['version']} | {' | '.join(_cell(row, name) for name in columns)} |"
+
+
 def _title(row: Row) -> str:
-    return f"{row['title']}, hooks of a project" if row["variant"] == "project" else str(row["title"])
+    if row["variant"] == "project":
+        return f"{row['title']}, hooks of a project"
+    model = row["variant"].partition("-")[2] if row["variant"].startswith("guards-") else ""
+    return f"{row['title']}, {model}" if model else str(row["title"])
+
+
+def _has_list(row: Row, name: str) -> bool:
+    """Say whether the note of a result is the list of what was seen."""
+    return (name == "context" or name in GUARDS) and bool(row["results"][name]["state"] == "seen")
 
 
 def _cell(row: Row, name: str) -> str:
+    if name not in row["results"]:
+        return "–"
     state, note = row["results"][name]["state"], row["results"][name]["note"]
-    if name == "context" and state == "seen":
+    if _has_list(row, name) and note:
         return f"{state}: {note}"
     return f"{state}{'*' if note else ''}"
 
 
-def _notes(rows: Iterable[Row]) -> Iterator[str]:
+def _notes(rows: Iterable[Row], columns: Mapping[str, str]) -> Iterator[str]:
     for row in rows:
-        for name, words in COLUMNS.items():
-            note = row["results"][name]["note"]
-            if note and not (name == "context" and row["results"][name]["state"] == "seen"):
+        for name, words in columns.items():
+            note = row["results"].get(name, {}).get("note")
+            if note and not _has_list(row, name):
                 yield f"- **{_title(row)}**, {words}: {note}."
 
 
-def table(rows: Iterable[Row]) -> str:
-    """Give a table for a terminal."""
-    head = ["host", "version", *COLUMNS.values(), "seconds"]
+def tables(rows: Iterable[Row]) -> Iterator[str]:
+    """Give a table of behaviours and one of guards, for a terminal."""
+    behaviours, guards, _ = _kinds(rows)
+    for found, columns in ((behaviours, COLUMNS), (guards, GUARDS)):
+        if found:
+            yield _table(found, columns)
+
+
+def _table(rows: Iterable[Row], columns: Mapping[str, str]) -> str:
+    head = ["host", "version", *columns.values(), "seconds"]
     found = [head]
     for row in rows:
-        states = [row["results"][name]["state"] for name in COLUMNS]
-        name = f"{row['host']} (project)" if row["variant"] == "project" else row["host"]
+        states = [row["results"].get(name, {}).get("state", "–") for name in columns]
+        name = row["host"] if row["variant"] in ("hooks", "guards") else f"{row['host']} ({row['variant']})"
         found.append([name, row["version"], *states, f"{row['seconds']:.1f}"])
     widths = [max(len(line[column]) for line in found) for column in range(len(head))]
     return "\n".join(

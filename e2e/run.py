@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from boathook.hosts.host import load_host
+from e2e.guard_judge import judge_guards
+from e2e.guards import WITHOUT, sessions, variant_of
 from e2e.hosts import AGENTS, Agent
 from e2e.install import Cache, InstallError, NotPossible, cache
-from e2e.judge import BEHAVIOURS, FAILED, IMPOSSIBLE, SEEN, judge, to_json
-from e2e.matrix import Row, matrix_page, table
+from e2e.judge import BEHAVIOURS, FAILED, IMPOSSIBLE, SEEN, Result, judge, to_json
+from e2e.matrix import Row, matrix_page, tables
 from e2e.scenes import SCENES
 from e2e.stage import CONTROL, HOOKED, PROJECT, Observation
 
@@ -50,9 +52,9 @@ def main() -> int:
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         found = [row for rows in pool.map(partial(_try, store=store, fence=fence), agents) for row in rows]
     rows = sorted(found, key=lambda row: [one.name for one in AGENTS].index(row["host"]))
-    print(
-        f"\n{table(row for row in rows if row['variant'] not in SCENES)}\n\n{time.monotonic() - started:.0f} s in all"
-    )
+    for shown in tables(rows):
+        _say(f"\n{shown}")
+    _say(f"\n{time.monotonic() - started:.0f} s in all")
     return _conclude(rows, write=given.write)
 
 
@@ -99,7 +101,7 @@ def _try(who: Agent, store: Cache, fence: list[str]) -> list[Row]:
         control = _run(who, CONTROL, fence)
         rows = [_row(who, variant, _run(who, variant, fence), control) for variant in variants]
         rows += [_scene(who, name, _run(who, name, fence)) for name, scene in SCENES.items() if scene.host == who.name]
-        return rows
+        return rows + [_guard_row(who, model, fence) for model in who.models]
     except NotPossible as error:
         _loudly(f"{who.name}: {NOT_HERE}: {error}")
         return [_empty(who, NOT_HERE, str(error))]
@@ -128,12 +130,22 @@ def _run(who: Agent, variant: str, fence: list[str]) -> Observation:
 
 
 def _row(who: Agent, variant: str, hooked: Observation, control: Observation) -> Row:
-    host = load_host(who.name)
-    results = to_json(judge(hooked, control, host))
-    row: Row = {"host": who.name, "title": host.title, "variant": variant, "version": hooked.version or "?"}
-    row |= {"seconds": hooked.seconds, "results": results}
-    _say(f"{who.name} ({variant}): " + ", ".join(f"{name} {one['state']}" for name, one in results.items()))
-    return row
+    return _told(who, variant, [hooked], judge(hooked, control, load_host(who.name)))
+
+
+def _guard_row(who: Agent, model: str, fence: list[str]) -> Row:
+    """Run an agent with guards and without, and say what they held against."""
+    runs = {name: _run(who, name, fence) for name, one in sessions(who).items() if one.model == model}
+    guarded = [seen for name, seen in runs.items() if not name.endswith(WITHOUT)]
+    return _told(who, variant_of(model), guarded, judge_guards(who, model, runs))
+
+
+def _told(who: Agent, variant: str, seen: list[Observation], results: dict[str, Result]) -> Row:
+    """Give the row of a variant, and print it."""
+    _say(f"{who.name} ({variant}): " + ", ".join(f"{name} {one.state}" for name, one in results.items()))
+    row: Row = {"host": who.name, "title": load_host(who.name).title, "variant": variant}
+    row |= {"version": seen[0].version or "?", "seconds": round(sum(one.seconds for one in seen), 2)}
+    return {**row, "results": to_json(results)}
 
 
 def _scene(who: Agent, name: str, seen: Observation) -> Row:

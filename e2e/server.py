@@ -10,21 +10,26 @@ from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from e2e.wires import Answer, Json, Wire, wire_of
+from e2e.wires import Answer, Call, Json, Wire, wire_of
 
 HARMLESS = "fine"
-PROJECT_FOLDER = "{project}"  # in the arguments of a step: the folder that the agent works in
+# in the arguments of a step: the folder that the agent works in, and one that is not part of it
+PROJECT_FOLDER, OUTSIDE_FOLDER = "{project}", "{outside}"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a script: a shell command, a call of another tool, or the text that ends a turn."""
+    """One step of a script: a shell command, a call of another tool, or the text that ends a turn.
+
+    `arguments` are a text for a tool that takes no object; `also` are the calls that are made at once with this one.
+    """
 
     name: str
     command: str = ""
     text: str = ""
     tool: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    also: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class Script:
     tool: str
     arguments: Callable[[str], Json]
     project: str = ""
+    outside: str = ""
     requests: list[Request] = field(default_factory=list)
     _served: int = 0
     _answers: int = 0
@@ -78,12 +84,24 @@ class Script:
     def _answer(self, step: Step | None, number: int) -> Answer:
         if step is None:
             return Answer(number, text=HARMLESS)
-        if step.tool:
-            given: Json = {key: value.replace(PROJECT_FOLDER, self.project) for key, value in step.arguments.items()}
-            return Answer(number, tool=step.tool, arguments=given)
-        if not step.command:
+        if step.text:
             return Answer(number, text=step.text)
-        return Answer(number, tool=self.tool, arguments=self.arguments(step.command))
+        calls = [Call(f"call_{number:04d}_{index}", *self._call(one)) for index, one in enumerate((step, *step.also))]
+        return Answer(number, calls=tuple(calls))
+
+    def _call(self, step: Step) -> tuple[str, Json | str]:
+        """Give the tool and the arguments of one call."""
+        if not step.tool:
+            return self.tool, self.arguments(self._put_folders(step.command))
+        return step.tool, self._put_folders(step.arguments)
+
+    def _put_folders(self, value: Any) -> Any:
+        """Put the folders of the run into every text of a value."""
+        if isinstance(value, str):
+            return value.replace(PROJECT_FOLDER, self.project).replace(OUTSIDE_FOLDER, self.outside)
+        if isinstance(value, Mapping):
+            return {key: self._put_folders(one) for key, one in value.items()}
+        return [self._put_folders(one) for one in value] if isinstance(value, list) else value
 
 
 def _object(text: str) -> Json:

@@ -18,12 +18,14 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from e2e.hosts import PROMPT, Agent, Place, agent
+from e2e import guards
+from e2e.hosts import MODEL, PROMPT, Agent, Place, agent
 from e2e.install import cache
 from e2e.scenes import SCENES
 from e2e.server import Request, Script, Step, serve
@@ -57,6 +59,7 @@ class Observation:
     seconds: float = 0.0
     requests: list[Request] = field(default_factory=list)
     files: dict[str, float] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
     ledger: list[dict[str, Any]] = field(default_factory=list)
     said: str = ""
     error: str = ""
@@ -85,16 +88,19 @@ def play(who: Agent, variant: str) -> Observation:
     seen = Observation(who.name, variant)
     scratch = Path(tempfile.mkdtemp(prefix=f"boathook-e2e-{who.name}-"))
     mark = uuid.uuid4().hex
-    scene = SCENES.get(variant)
-    steps = scene.steps if scene else (*_look_up(who, variant), *STEPS)
-    script = Script(steps, PROMPT, who.tool, who.arguments, str(scratch / "project"))
+    session = guards.find_session(who, variant)
+    steps = session.steps(who) if session else _steps(who, variant)
+    script = Script(steps, PROMPT, who.tool, who.arguments, str(scratch / "project"), str(scratch / "outside"))
     server = serve(script)
     try:
-        place = Place(cache(), scratch / "home", scratch / "project", server.server_port)
+        model = session.model if session else MODEL
+        place = Place(cache(), scratch / "home", scratch / "project", server.server_port, model)
         env = _environment(who, place, scratch, mark)
         _prepare(who, place, variant, env)
+        before = guards.contents(place)
         _start(who, place, env, seen)
         _look(place, variant, env, seen)
+        seen.changed = guards.differing(before, guards.contents(place))
     except StageError as error:
         seen.error = str(error)
     finally:
@@ -106,6 +112,11 @@ def play(who: Agent, variant: str) -> Observation:
     return seen
 
 
+def _steps(who: Agent, variant: str) -> Sequence[Step]:
+    scene = SCENES.get(variant)
+    return scene.steps if scene else (*_look_up(who, variant), *STEPS)
+
+
 def _look_up(who: Agent, variant: str) -> list[Step]:
     """Give the step that has an agent declare tools that it only named."""
     if who.deferred is None or variant != CONTROL:
@@ -115,7 +126,7 @@ def _look_up(who: Agent, variant: str) -> list[Step]:
 
 
 def _environment(who: Agent, place: Place, scratch: Path, mark: str) -> dict[str, str]:
-    for folder in (place.home, place.project, scratch / "tmp"):
+    for folder in (place.home, place.project, place.outside, scratch / "tmp"):
         folder.mkdir()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     env = {"PATH": path, "HOME": str(place.home), "TMPDIR": str(scratch / "tmp"), "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -130,14 +141,22 @@ def _prepare(who: Agent, place: Place, variant: str, env: dict[str, str]) -> Non
         _must([*who.program(place.cache), *who.before(place)], place, env)
     if variant == CONTROL:
         return
+
+    def boathook(*words: str) -> str:
+        return _must([*BOATHOOK, *words], place, env)
+
+    if session := guards.find_session(who, variant):
+        who.connect(place)
+        guards.prepare(place, session, boathook, who.name)
+        return
     if scene := SCENES.get(variant):
-        scene.prepare(place, env, lambda *words: _must([*BOATHOOK, *words], place, env))
+        scene.prepare(place, env, boathook)
         return
     top = place.project / ".agents" if variant == PROJECT else place.home / ".config/agents"
     shutil.copytree(HOOKS, top / "hooks")
     if variant == PROJECT:
-        _must([*BOATHOOK, "trust", "--all", "--yes"], place, env)
-    _must([*BOATHOOK, "install", who.name, "--yes"], place, env)
+        boathook("trust", "--all", "--yes")
+    boathook("install", who.name, "--yes")
 
 
 def _must(command: list[str], place: Place, env: dict[str, str]) -> str:
@@ -240,7 +259,7 @@ def main() -> None:
     """Play one run, and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
-    parser.add_argument("variant", choices=[HOOKED, CONTROL, PROJECT, *SCENES])
+    parser.add_argument("variant", help="hooks, control, project, a scene, or a run with or without guards")
     parser.add_argument("out", type=Path)
     parser.add_argument("--open", action="store_true", help="the network is not empty, by wish")
     given = parser.parse_args()

@@ -12,6 +12,7 @@ GOALS = "notes about the work, inside of the agent"
 LATER = "a prompt for later; the calls that follow come to hooks themselves"
 PLANS = "changes how the agent goes about its work"
 SEARCH = "only finds tools; their calls come to hooks under their own names"
+SERVER = "asks a server that a person added"
 SHOWN = "only shows something to the person"
 SKILL = "reads instructions that were installed; the calls that follow come to hooks themselves"
 TEAM = "notes and messages between agents whose calls come to hooks themselves"
@@ -37,8 +38,12 @@ HARMLESS: dict[str, dict[str, str]] = {
         "close_agent": AGENTS_OWN,
         "create_goal": GOALS,
         "get_goal": GOALS,
+        "list_mcp_resource_templates": SERVER,
+        "list_mcp_resources": SERVER,
+        "read_mcp_resource": SERVER,
         "resume_agent": AGENTS_OWN,
         "send_input": AGENTS_OWN,
+        "tool_search": SEARCH,
         "update_goal": GOALS,
         "wait_agent": AGENTS_OWN,
     },
@@ -56,6 +61,7 @@ HARMLESS: dict[str, dict[str, str]] = {
     },
     "gemini": {
         "activate_skill": SKILL,
+        "complete_task": "ends a subagent with its report",
         "enter_plan_mode": PLANS,
         "list_background_processes": BACKGROUND,
         "read_background_output": BACKGROUND,
@@ -93,7 +99,7 @@ HARMLESS: dict[str, dict[str, str]] = {
         "get_goal": GOALS,
         "list_agents": AGENTS_OWN,
         "loop_wakeup": LATER,
-        "read_mcp_resource": "asks a server that a person added",
+        "read_mcp_resource": SERVER,
         "record_artifact": SHOWN,
         "report_findings": SHOWN,
         "send_message": AGENTS_OWN,

@@ -1,6 +1,6 @@
 """The four wire formats that agents speak to their models, as far as a scripted model needs them: one row each.
 
-An answer is either a text or a tool call; each wire says it whole or as a stream of server-sent events.
+An answer is either a text or tool calls; each wire says it whole or as a stream of server-sent events.
 """
 
 from __future__ import annotations
@@ -19,23 +19,29 @@ USAGE = (12, 7)  # tokens in, tokens out: invented
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the model says: a text, or a tool call if `tool` is given."""
+class Call:
+    """One tool call: its id, the tool, and its arguments; a text as it is for a tool that takes no object.
 
-    number: int
-    text: str = ""
-    tool: str = ""
-    arguments: Json | None = None
+    `space/name` is a tool in a namespace, which one wire has.
+    """
 
-    @property
-    def call(self) -> str:
-        """Give the id of the tool call."""
-        return f"call_{self.number:04d}"
+    id: str
+    tool: str
+    arguments: Json | str
 
     @property
     def raw(self) -> str:
         """Give the arguments as text."""
-        return json.dumps(self.arguments or {})
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model says: a text, or the tool calls if there are any."""
+
+    number: int
+    text: str = ""
+    calls: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,19 +102,14 @@ def _named_tools(body: Json) -> Offer:
 
 
 def _message(answer: Answer) -> Json:
-    call = {
-        "type": "tool_use",
-        "id": f"toolu_{answer.number:04d}",
-        "name": answer.tool,
-        "input": answer.arguments or {},
-    }
+    calls = [{"type": "tool_use", "id": one.id, "name": one.tool, "input": one.arguments} for one in answer.calls]
     return {
         "id": f"msg_{answer.number:04d}",
         "type": "message",
         "role": "assistant",
         "model": MODEL,
-        "content": [call if answer.tool else {"type": "text", "text": answer.text}],
-        "stop_reason": "tool_use" if answer.tool else "end_turn",
+        "content": calls or [{"type": "text", "text": answer.text}],
+        "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": USAGE[0], "output_tokens": USAGE[1]},
     }
@@ -116,17 +117,19 @@ def _message(answer: Answer) -> Json:
 
 def _message_events(answer: Answer) -> Events:
     message = _message(answer)
-    block = message["content"][0]
-    if answer.tool:
-        start, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": answer.raw}
-    else:
-        start, delta = {**block, "text": ""}, {"type": "text_delta", "text": answer.text}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    found: list[Json] = [
-        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
-        {"type": "content_block_start", "index": 0, "content_block": start},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
+    found: list[Json] = [{"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}]
+    for index, block in enumerate(message["content"]):
+        if answer.calls:
+            start, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": answer.calls[index].raw}
+        else:
+            start, delta = {**block, "text": ""}, {"type": "text_delta", "text": answer.text}
+        found += [
+            {"type": "content_block_start", "index": index, "content_block": start},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    found += [
         {"type": "message_delta", "delta": end, "usage": {"output_tokens": USAGE[1]}},
         {"type": "message_stop"},
     ]
@@ -137,7 +140,8 @@ def _message_events(answer: Answer) -> Events:
 
 
 def _function_tools(body: Json) -> Offer:
-    return _named_tools({"tools": [_object(tool.get("function")) or tool for tool in _listed(body.get("tools"))]})
+    tools = _listed(body.get("tools"))
+    return _named_tools({"tools": [_object(tool.get(str(tool.get("type")))) or tool for tool in tools]})
 
 
 def _chat(answer: Answer, kind: str, key: str, said: Json, end: str | None) -> Json:
@@ -151,10 +155,15 @@ def _chat(answer: Answer, kind: str, key: str, said: Json, end: str | None) -> J
 
 
 def _chat_said(answer: Answer) -> Json:
-    if not answer.tool:
+    if not answer.calls:
         return {"role": "assistant", "content": answer.text}
-    call = {"id": answer.call, "type": "function", "function": {"name": answer.tool, "arguments": answer.raw}}
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {"role": "assistant", "content": None, "tool_calls": [_chat_call(call) for call in answer.calls]}
+
+
+def _chat_call(call: Call) -> Json:
+    if isinstance(call.arguments, str):
+        return {"id": call.id, "type": "custom", "custom": {"name": call.tool, "input": call.raw}}
+    return {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.raw}}
 
 
 def _chat_usage() -> Json:
@@ -162,7 +171,7 @@ def _chat_usage() -> Json:
 
 
 def _chat_whole(answer: Answer) -> Json:
-    end = "tool_calls" if answer.tool else "stop"
+    end = "tool_calls" if answer.calls else "stop"
     return {**_chat(answer, "chat.completion", "message", _chat_said(answer), end), "usage": _chat_usage()}
 
 
@@ -170,7 +179,7 @@ def _chat_events(answer: Answer) -> Events:
     said = _chat_said(answer)
     for index, call in enumerate(said.get("tool_calls", [])):
         call["index"] = index
-    kind, end = "chat.completion.chunk", "tool_calls" if answer.tool else "stop"
+    kind, end = "chat.completion.chunk", "tool_calls" if answer.calls else "stop"
     usage = {**_chat(answer, kind, "delta", {}, None), "choices": [], "usage": _chat_usage()}
     return [
         ("", _chat(answer, kind, "delta", said, None)),
@@ -189,13 +198,21 @@ def _grouped_tools(body: Json) -> Offer:
     return _named_tools({"tools": [*(tool for tool in tools if tool.get("type") != "namespace"), *inner]})
 
 
-def _item(answer: Answer) -> Json:
-    common = {"id": f"item_{answer.number:04d}", "status": "completed"}
-    if answer.tool:
-        call = {"call_id": answer.call, "name": answer.tool, "arguments": answer.raw}
-        return {**common, "type": "function_call", **call}
+def _items(answer: Answer) -> list[Json]:
+    if answer.calls:
+        return [_call_item(call) for call in answer.calls]
     text = {"type": "output_text", "text": answer.text, "annotations": []}
-    return {**common, "type": "message", "role": "assistant", "content": [text]}
+    common = {"id": f"item_{answer.number:04d}", "status": "completed"}
+    return [{**common, "type": "message", "role": "assistant", "content": [text]}]
+
+
+def _call_item(call: Call) -> Json:
+    space, _, name = call.tool.rpartition("/")
+    common = {"id": f"item_{call.id}", "status": "completed", "call_id": call.id, "name": name}
+    common |= {"namespace": space} if space else {}
+    if isinstance(call.arguments, str):
+        return {**common, "type": "custom_tool_call", "input": call.raw}
+    return {**common, "type": "function_call", "arguments": call.raw}
 
 
 def _response(answer: Answer, status: str, output: list[Json]) -> Json:
@@ -217,24 +234,26 @@ def _response(answer: Answer, status: str, output: list[Json]) -> Json:
 
 
 def _response_whole(answer: Answer) -> Json:
-    return _response(answer, "completed", [_item(answer)])
+    return _response(answer, "completed", _items(answer))
+
+
+EMPTY_OF_ITEMS: dict[str, Json] = {
+    "message": {"content": []},
+    "function_call": {"arguments": ""},
+    "custom_tool_call": {"input": ""},
+}
 
 
 def _response_events(answer: Answer) -> Events:
-    item = _item(answer)
-    nothing: Json = {"arguments": ""} if answer.tool else {"content": []}
-    started = {**item, "status": "in_progress", **nothing}
-    found: list[Json] = [
-        {"type": "response.created", "response": _response(answer, "in_progress", [])},
-        {"type": "response.output_item.added", "output_index": 0, "item": started},
-    ]
-    if not answer.tool:
-        delta = {"item_id": item["id"], "output_index": 0, "content_index": 0, "delta": answer.text}
-        found.append({"type": "response.output_text.delta", **delta})
-    found += [
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": _response_whole(answer)},
-    ]
+    found: list[Json] = [{"type": "response.created", "response": _response(answer, "in_progress", [])}]
+    for index, item in enumerate(_items(answer)):
+        started = {**item, "status": "in_progress", **EMPTY_OF_ITEMS[item["type"]]}
+        found.append({"type": "response.output_item.added", "output_index": index, "item": started})
+        if not answer.calls:
+            delta = {"item_id": item["id"], "output_index": index, "content_index": 0, "delta": answer.text}
+            found.append({"type": "response.output_text.delta", **delta})
+        found.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    found.append({"type": "response.completed", "response": _response_whole(answer)})
     return [(event["type"], {**event, "sequence_number": number}) for number, event in enumerate(found)]
 
 
@@ -250,10 +269,12 @@ def _declared_tools(body: Json) -> Offer:
 
 
 def _content(answer: Answer) -> Json:
-    call = {"functionCall": {"id": answer.call, "name": answer.tool, "args": answer.arguments or {}}}
-    part = call if answer.tool else {"text": answer.text}
+    calls: list[Json] = [
+        {"functionCall": {"id": one.id, "name": one.tool, "args": one.arguments}} for one in answer.calls
+    ]
+    parts = calls or [{"text": answer.text}]
     return {
-        "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {
             "promptTokenCount": USAGE[0],
             "candidatesTokenCount": USAGE[1],

@@ -15,7 +15,7 @@ from boathook.hosts.host import load_host
 from e2e import install, run, stage
 from e2e.hosts import AGENTS
 from e2e.install import Cache, InstallError, pins
-from e2e.matrix import COLUMNS, matrix_page, table
+from e2e.matrix import COLUMNS, GUARDS, matrix_page, tables
 
 
 def test_every_package_is_pinned_to_the_version_that_the_tables_know():
@@ -32,6 +32,15 @@ def test_the_markers_of_the_hooks_are_those_that_the_judge_looks_for():
 
     scripts = [path.read_text() for path in stage.HOOKS.glob("*/scripts/*")]
     for marker in (BLOCKED, STOPPED, *CONTEXTS.values()):
+        assert sum(marker in text for text in scripts) == 1
+
+
+def test_the_markers_of_the_guards_are_those_that_their_attempts_look_for():
+    from e2e import attempts
+
+    folders = (stage.HERE / "guard_hooks", stage.HERE / "guard_settings")
+    scripts = [path.read_text() for top in folders for path in top.rglob("*") if path.suffix in (".py", ".sh")]
+    for marker in (value for name, value in vars(attempts).items() if name.startswith("BY_")):
         assert sum(marker in text for text in scripts) == 1
 
 
@@ -99,7 +108,22 @@ def test_page_and_table_are_made_of_the_results():
     page = matrix_page({"rows": [one]})
     assert "| T | 1 | seen | not possible* | seen: pre-session | seen | seen |" in page
     assert "- **T**, rewrites a command: T cannot." in page
-    assert table([one]).splitlines()[1].split()[:2] == ["claude", "1"]
+    (shown,) = tables([one])
+    assert shown.splitlines()[1].split()[:2] == ["claude", "1"]
+
+
+def test_guards_are_a_table_of_their_own():
+    results = {name: {"state": "seen", "note": ""} for name in GUARDS}
+    results["files"]["note"] = "create, edit"
+    results["variables"] = {"state": "not possible", "note": "T has no file"}
+    first = {**row("copilot"), "variant": "guards", "results": results}
+    second = {**first, "variant": "guards-gpt-5.5", "results": {"files": {"state": "seen", "note": "apply_patch"}}}
+    page = matrix_page({"rows": [row(), first, second]})
+    assert "| T | 1 | seen: create, edit | seen | seen | seen | seen | seen | not possible* |" in page
+    assert "| T, gpt-5.5 | 1 | seen: apply_patch | – | – | – | – | – | – |" in page
+    assert "- **T**, exports a variable: T has no file." in page
+    assert [one.splitlines()[-1].split()[0] for one in tables([row(), first, second])] == ["claude", "copilot"]
+    assert "Also:" not in page
 
 
 def test_the_page_in_the_tree_is_that_of_the_results():

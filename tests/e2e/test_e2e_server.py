@@ -61,6 +61,20 @@ def test_a_step_may_call_another_tool_in_the_folder_of_the_run():
     assert (found["name"], found["input"]) == ("create", {"path": "/some/where/new", "file_text": "x"})
 
 
+def test_a_step_may_make_several_calls_at_once_of_any_shape():
+    more = (Step("", "ls {outside}"), Step("", tool="patch", arguments="in {project}"))
+    step = Step("many", tool="edit", arguments={"edit": {"paths": [f"{PROJECT_FOLDER}/a", 1]}}, also=more)
+    script = Script((step,), PROMPT, "Bash", lambda command: {"command": command}, "/some/where", "/else")
+    _, _, data = script.reply("/v1/messages", json.dumps(OWN).encode())
+    found = json.loads(data)["content"]
+    assert [(one["name"], one["input"]) for one in found] == [
+        ("edit", {"edit": {"paths": ["/some/where/a", 1]}}),
+        ("Bash", {"command": "ls /else"}),
+        ("patch", "in /some/where"),
+    ]
+    assert len({one["id"] for one in found}) == 3
+
+
 def test_a_request_that_is_not_a_question_is_answered_too(script):
     assert script.reply("/v1/messages/count_tokens", b"{}")[0] == 200
     assert script.reply("/v1beta/models/m:countTokens", b"{}")[0] == 200

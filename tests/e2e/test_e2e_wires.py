@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from e2e.wires import WIRES, Answer, wire_of
+from e2e.wires import WIRES, Answer, Call, wire_of
 
-CALL = Answer(3, tool="Bash", arguments={"command": "ls"})
+CALL = Answer(3, calls=(Call("call_1", "Bash", {"command": "ls"}),))
 TEXT = Answer(4, text="done")
 PATHS = {
     "anthropic": "/v1/messages?beta=true",
@@ -74,6 +74,67 @@ def test_an_answer_is_sent_whole_and_as_a_stream(name, answer, reported):
     assert (kind, read_streamed(name, events_in(data))) == ("text/event-stream", reported)
 
 
+TWO = Answer(5, calls=(Call("a", "Bash", {"command": "ls"}), Call("b", "Write", {"file": "x"})))
+
+
+def read_calls(name: str, found: dict) -> list[tuple[str, str, dict]]:
+    """Return id, tool and arguments of every call of an answer, read as a client would."""
+    if name == "anthropic":
+        return [(one["id"], one["name"], one["input"]) for one in found["content"]]
+    if name == "chat":
+        calls = found["choices"][0]["message"]["tool_calls"]
+        return [(one["id"], one["function"]["name"], json.loads(one["function"]["arguments"])) for one in calls]
+    if name == "responses":
+        return [(one["call_id"], one["name"], json.loads(one["arguments"])) for one in found["output"]]
+    parts = [one["functionCall"] for one in found["candidates"][0]["content"]["parts"]]
+    return [(one["id"], one["name"], one["args"]) for one in parts]
+
+
+def gather(name: str, events: list[dict]) -> dict:
+    """Put the stream of an answer with several calls together as a client would."""
+    if name == "anthropic":
+        blocks = {one["index"]: one["content_block"] for one in events if one["type"] == "content_block_start"}
+        for one in events:
+            if one["type"] == "content_block_delta":
+                blocks[one["index"]] = {**blocks[one["index"]], "input": json.loads(one["delta"]["partial_json"])}
+        return {"content": [blocks[index] for index in sorted(blocks)]}
+    if name == "chat":
+        calls = [call for one in events if one["choices"] for call in one["choices"][0]["delta"].get("tool_calls", [])]
+        return {"choices": [{"message": {"tool_calls": sorted(calls, key=lambda call: call["index"])}}]}
+    if name == "responses":
+        done = [one for one in events if one["type"] == "response.output_item.done"]
+        assert [one["output_index"] for one in done] == list(range(len(done)))
+        assert events[-1]["response"]["output"] == [one["item"] for one in done]
+        return {"output": [one["item"] for one in done]}
+    return events[0]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_an_answer_may_have_several_calls(name):
+    wire, path = WIRE[name], PATHS[name]
+    expected = [("a", "Bash", {"command": "ls"}), ("b", "Write", {"file": "x"})]
+    _, data = wire.answer(path, {}, TWO)
+    assert read_calls(name, json.loads(data)) == expected
+    _, data = wire.answer(path.replace(":generate", ":streamGenerate"), {"stream": True}, TWO)
+    assert read_calls(name, gather(name, events_in(data))) == expected
+
+
+def test_a_tool_may_take_a_text_as_it_is():
+    patch = Answer(6, calls=(Call("a", "apply_patch", "*** Begin"),))
+    _, data = WIRE["responses"].answer(PATHS["responses"], {}, patch)
+    (item,) = json.loads(data)["output"]
+    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", "*** Begin")
+    _, data = WIRE["chat"].answer(PATHS["chat"], {}, patch)
+    (call,) = json.loads(data)["choices"][0]["message"]["tool_calls"]
+    assert (call["type"], call["custom"]) == ("custom", {"name": "apply_patch", "input": "*** Begin"})
+
+
+def test_a_call_may_be_in_a_namespace():
+    _, data = WIRE["responses"].answer(PATHS["responses"], {}, Answer(7, calls=(Call("a", "agents/spawn", {}),)))
+    (item,) = json.loads(data)["output"]
+    assert (item["namespace"], item["name"]) == ("agents", "spawn")
+
+
 @pytest.mark.parametrize("name", PATHS)
 def test_a_path_belongs_to_one_wire(name):
     assert wire_of(PATHS[name]) is WIRE[name]
@@ -109,6 +170,7 @@ def test_tools_that_have_no_declaration_are_found_by_their_kind():
     assert WIRE["responses"].tools({"tools": [{"type": "web_search"}]}) == {"web_search": {}}
     assert WIRE["anthropic"].tools({"tools": [{"type": "bash_20250124", "name": "bash"}]}) == {"bash": {}}
     assert WIRE["chat"].tools({"tools": [{"type": "custom"}]}) == {"custom": {}}
+    assert WIRE["chat"].tools({"tools": [{"type": "custom", "custom": {"name": "patch"}}]}) == {"patch": {}}
     assert WIRE["gemini"].tools({"tools": [{"codeExecution": {}}]}) == {"codeExecution": {}}
 
 

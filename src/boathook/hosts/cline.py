@@ -57,6 +57,7 @@ HOST = Host(
     # Run: every payload has the roots, and nothing else names a folder.
     project_at=("workspaceRoots.0",),
     hides_messages="runs without a terminal",
+    server_tool="{server}__{tool}",
     block_side_effect="Cline ends the whole task when a tool call is refused, and the model does not learn why",
 )  # fmt: skip
 

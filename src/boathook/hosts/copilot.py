@@ -63,6 +63,8 @@ HOST = Host(
         "edit": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),
         "apply_patch": ("PatchFile", (("input", "patch"),)),
         "grep": ("Grep", (("paths[]", "path"),)),
+        # With models of OpenAI it has this name.
+        "rg": ("Grep", (("paths[]", "path"),)),
         "glob": ("Glob", (("paths[]", "path"),)),
         **h.map_tools(web_fetch="WebFetch", web_search="WebSearch"),
         "task": ("Agent", (("agent_type", "subagent_type"),)),
