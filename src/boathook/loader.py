@@ -127,9 +127,12 @@ def _find_hidden(judge: TrustJudge | None, project: str, folders: SourceFolders)
     above = folders.find_project(os.path.dirname(project)) if project != "/" else ""
     if not above or not judge.has_trusted(above):
         return []
-    reason = "because this project is nearer and nothing of it is trusted"
+    # A hook that is trusted anywhere does not count: anyone can copy it into a nearer folder.
+    reason = "because this project is nearer and nothing of it was reviewed and trusted"
     message = f"the trusted hooks of {above} do not run here, {reason}"
-    return [Diagnostic(project, None, "", ERROR, message, "boathook trust, or remove its hooks folder or settings")]
+    return [
+        Diagnostic(project, None, "", ERROR, message, "boathook trust NAME, or remove its hooks folder or settings")
+    ]
 
 
 def _find_gone(judge: TrustJudge | None, projects: Iterable[str]) -> list[Diagnostic]:

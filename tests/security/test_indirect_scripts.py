@@ -101,7 +101,7 @@ def test_what_cannot_be_found_out_is_reported_as_not_bound(project, command):
 @pytest.mark.parametrize(
     "command", ["jq -e .x < data.json", "bash -c true < data.json", "sh tools/other.sh < data.json"]
 )
-def test_an_input_that_is_no_script_is_named(project, command):
+def test_an_input_that_is_not_a_script_is_named(project, command):
     write_tool(project, "{}", "data.json")
     project.write_settings("project", make_settings(command))
     assert f"{project.path}/data.json: not bound: named" in project.run("trust").stdout

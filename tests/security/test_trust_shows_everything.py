@@ -84,7 +84,7 @@ def test_a_payload_in_a_text_is_shown(project, write):
     assert (project.path / "ran").exists()
 
 
-def test_a_line_that_is_no_line_is_not_split(project):
+def test_a_false_line_end_does_not_split_a_line(project):
     write_false_line_ends(project)
     shown = project.run("trust").stdout
     assert shown.count("    | #\\x0b\\x0c\\x1c\\x1d\\x1e\\x85\\u2028 x\n") == 4
@@ -187,7 +187,7 @@ def test_what_is_cut_is_counted_and_only_yes_gets_past_it(project):
     assert "guard is trusted" in project.run("trust", "--yes").stdout
 
 
-def test_a_person_cannot_say_yes_to_what_was_cut(project, monkeypatch, capsys):
+def test_a_person_cannot_confirm_what_was_cut(project, monkeypatch, capsys):
     monkeypatch.setattr(trust_review, "_MAX_SHOWN_BYTES", 100)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.confirm", lambda *_, **__: pytest.fail("it asked"))

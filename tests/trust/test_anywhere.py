@@ -41,7 +41,25 @@ def test_the_same_bytes_run_in_any_folder(project, other):
     assert list_runs(dispatch(project.path)) == list_runs(dispatch(other)) == ARMED
     row = json.loads(project.run("list", "--json", "--project", str(other)).stdout)["hooks"][0]
     assert (row["state"], row["trusted_in"]) == ("armed", "anywhere")
-    assert "guard is trusted already" in project.run("trust", "guard", "--yes", "--project", str(other)).stdout
+    assert "Nothing to review: 1 trusted" in project.run("trust", "--project", str(other)).stdout
+
+
+def test_it_can_be_trusted_in_a_folder_as_well(project, other):
+    done = project.run("trust", "guard", "--yes", "--project", str(other))
+    assert f"guard is trusted: exactly these bytes, for {other}" in done.stdout
+    (other / ".agents" / "hooks" / "guard" / "new").touch()
+    assert "it changed since it was trusted" in dispatch(other)["skipped"][0]["why"]
+
+
+def test_a_copy_in_a_nearer_folder_does_not_hide_guards_silently(project, other):
+    project.write_hook("second", scope="project", script=BLOCKS)
+    project.trust()
+    nearer = project.path / "sub"
+    shutil.copytree(other / ".agents", nearer / ".agents")
+    whys = [skip["why"] for skip in dispatch(nearer)["skipped"]]
+    assert any(f"the trusted hooks of {project.path} do not run here" in why for why in whys)
+    project.run("trust", "guard", "--yes", "--project", str(nearer))
+    assert dispatch(nearer)["skipped"] == []
 
 
 @pytest.mark.parametrize("path", ["HOOK.md", "scripts/run.sh", "new"])

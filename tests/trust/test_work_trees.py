@@ -195,7 +195,7 @@ def test_deny_and_untrust_hold_in_all_work_trees(repository, is_reverse):
     assert all(row["when"] is None for row in list_decisions(repository))
 
 
-def test_the_list_says_where_a_decision_holds(repository):
+def test_the_list_shows_where_a_decision_holds(repository):
     linked = add_work_tree(repository.path, repository.base / "linked")
     trust(repository, linked)
     (row,) = list_decisions(repository)

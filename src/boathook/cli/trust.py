@@ -75,6 +75,8 @@ class TrustChoices(Value):
     yes: bool = False
     override: bool = False
     anywhere: bool = False
+    # Whether the person named the hooks.
+    is_named: bool = False
 
 
 def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
@@ -96,13 +98,17 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
         problem = "Nothing was trusted: there is no terminal to ask at"
         echo(f"{problem}. If you have read the above, add --yes.", "yellow", err=True)
         return 1
+    choices = choices.replace(is_named=bool(names))
     answers = [_decide(candidate, store, choices) for candidate in chosen]
     return int(not all(answers))
 
 
 def _is_settled(candidate: TrustCandidate, choices: TrustChoices) -> bool:
-    is_anywhere = candidate.record is not None and candidate.record.anywhere
-    return candidate.state == ARMED and (is_anywhere or not choices.anywhere)
+    """Whether nothing is left to decide; a hook that is trusted anywhere can still be trusted here, by its name."""
+    record = candidate.record
+    is_here = record is None or record.covers(candidate.place) or not choices.is_named
+    is_anywhere = record is not None and record.anywhere
+    return candidate.state == ARMED and is_here and (is_anywhere or not choices.anywhere)
 
 
 def _decide(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices) -> bool:

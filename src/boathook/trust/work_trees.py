@@ -31,7 +31,7 @@ def find_trust_place(project: str) -> LocatedPlace:
 
 
 def _find_top(folder: str) -> tuple[str, list[str]]:
-    """Return the nearest folder upwards that has `.git`, and the paths that were looked at in vain."""
+    """Return the nearest folder upwards that has `.git`, and where there was none."""
     watch: list[str] = []
     while True:
         path = f"{folder.rstrip('/')}/.git"
