@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
+from boathook.core.approval import ANYWHERE, IN_PROJECT, IN_REPOSITORY
 from boathook.core.hook import ERROR, HANDLERS, IMPORTS, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
@@ -73,6 +74,7 @@ _DECISION = _make_choice(*Decision.NAMES)
 _STATUS = _make_choice(OK, *STATUS_WORDS)
 _SCOPE = _make_choice(*SCOPES)
 _STATE = _make_choice("armed", "invalid", "shadowed", "disabled", "no-entry-point", "untrusted", "modified", "denied")
+_EXTENTS = (IN_PROJECT, IN_REPOSITORY, ANYWHERE)
 _MODE = _make_choice("sync", "async")
 _DIAGNOSTIC = _make_object(
     {
@@ -139,6 +141,7 @@ _HOOK = _make_object(
         "sandbox": _make_choice(*SANDBOX_LEVELS),
         "network": _FLAG,
         "imports": _make_choice(*IMPORTS),
+        "trusted_in": {"enum": [None, *_EXTENTS]},
         "state": _STATE,
         "why": _TEXT,
         "path": _TEXT,
@@ -248,12 +251,14 @@ _CONVERSION = _make_object(
 _TRUST = _make_object(
     {
         "name": _TEXT,
-        "state": {"enum": [*_STATE["enum"], "trusted", "gone"]},
+        "state": {"enum": [*_STATE["enum"], "trusted", "gone", "earlier"]},
         "project": _TEXT,
         "identity": _TEXT,
         "digest": _TEXT_OR_NULL,
         "override": _FLAG,
         "when": _TEXT_OR_NULL,
+        "holds_in": {"enum": [None, *_EXTENTS]},
+        "repository": _TEXT_OR_NULL,
     }
 )
 _HOOK_STATS = _make_object(

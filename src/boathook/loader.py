@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from boathook.core.approval import TRUST
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
 from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.notices import COUNT_OF_STATE, MISSING_COUNT, NEAR_MISS_COUNT, count_hooks
@@ -129,35 +128,36 @@ def _check_trust(
     trust: TrustStore | None, judge: TrustJudge | None, projects: dict[SourceFolders, str]
 ) -> list[Diagnostic]:
     errors = [Diagnostic(trust.path, None, "", ERROR, trust.error)] if trust is not None and trust.error else []
-    hidden = [found for folders, project in projects.items() for found in _find_hidden(trust, project, folders)]
+    hidden = [found for folders, project in projects.items() for found in _find_hidden(judge, project, folders)]
     return [*_find_gone(judge, projects.values()), *hidden, *errors]
 
 
-def _find_hidden(trust: TrustStore | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
-    if trust is None or not project or _has_trusted(trust, project):
+def _find_hidden(judge: TrustJudge | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
+    if judge is None or not project or judge.has_trusted(project):
         return []
     above = folders.find_project(os.path.dirname(project)) if project != "/" else ""
-    if not above or not _has_trusted(trust, above):
+    if not above or not judge.has_trusted(above):
         return []
-    reason = "because this project is nearer and nothing of it is trusted"
+    # A hook that is trusted anywhere does not count: anyone can copy it into a nearer folder.
+    reason = "because this project is nearer and nothing of it was reviewed and trusted"
     message = f"the trusted hooks of {above} do not run here, {reason}"
-    return [Diagnostic(project, None, "", ERROR, message, "boathook trust, or remove its hooks folder or settings")]
-
-
-def _has_trusted(trust: TrustStore, project: str) -> bool:
-    return any(record.decision == TRUST for record in trust.find_project_records(os.path.realpath(project)))
+    return [
+        Diagnostic(project, None, "", ERROR, message, "boathook trust NAME, or remove its hooks folder or settings")
+    ]
 
 
 def _find_gone(judge: TrustJudge | None, projects: Iterable[str]) -> list[Diagnostic]:
     if judge is None:
         return []
-    gone = {record.identity: record for project in projects for record in judge.find_missing(project)}
+    gone = {record.identity: (record, judge.find_place(one)) for one in projects for record in judge.find_missing(one)}
     diagnostics = []
-    for record in gone.values():
-        path = f"{record.project}/{record.identity.partition(':')[0]}"
-        message = f"you trusted hook '{record.name}', but it no longer exists"
-        fix = f"forget it with: boathook untrust {record.name}"
-        diagnostics.append(Diagnostic(path, None, "", WARNING, message, fix))
+    for record, place in gone.values():
+        path = f"{place.project}/{record.identity.partition(':')[0]}"
+        message, fix = f"you trusted hook '{record.name}', but it no longer exists", "forget it with: boathook untrust "
+        if record.project != place.project:
+            message = f"you trusted hook '{record.name}' in {record.project}, but it does not exist in this work tree"
+            fix = "restore it, unless this branch does not have it; forget it in all work trees with: boathook untrust "
+        diagnostics.append(Diagnostic(path, None, "", WARNING, message, fix + record.name))
     return diagnostics
 
 

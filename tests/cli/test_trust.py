@@ -19,8 +19,9 @@ from tests.scratch_project import make_settings
 def _converse(project, arguments, answers):
     """Run a command at a terminal and type the answers; return the exit code and all that was printed."""
     leader, follower = pty.openpty()
+    env = {**project.environment, "TERM": "dumb", "PAGER": "cat"}
     child = subprocess.Popen([sys.executable, "-m", "boathook", *arguments], stdin=follower, stdout=follower,
-                             stderr=follower, cwd=project.path, env={**project.environment, "TERM": "dumb"})  # fmt: skip
+                             stderr=follower, cwd=project.path, env=env)  # fmt: skip
     os.close(follower)
     out, until, rest = b"", time.monotonic() + 120, list(answers)
     while time.monotonic() < until:

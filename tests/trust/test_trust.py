@@ -240,7 +240,7 @@ BROKEN = {
     "not JSON": "{",
     "another format": '{"format": 99, "records": []}',
     "a list": "[]",
-    "a record without fields": '{"format": 2, "records": [{}]}',
+    "a record without fields": '{"format": 3, "records": [{}]}',
     "deep": "[" * 100_000,
 }
 

@@ -72,6 +72,7 @@ def _hook_to_json(hook: Hook) -> dict[str, Any]:
     return {
         **pick_fields(hook, "name", "description", "scope", "trigger", "priority", "mode", "on_failure", "protected"),
         **pick_fields(hook, "sandbox", "network", "imports", "state", "path", "source", "place"),
+        "trusted_in": hook.approval.extent if hook.approval else None,
         "event": hook.kind.name if hook.kind else None,
         "timeout_ms": round(hook.timeout * 1000),
         "why": hook.state_reason,

@@ -17,7 +17,7 @@ STATE_STYLES = {
     **dict.fromkeys(("invalid", "error"), "bold red"),
     **dict.fromkeys(("untrusted", "modified"), "bold yellow"),
     **dict.fromkeys(("shadowed", "warning"), "yellow"),
-    **dict.fromkeys(("disabled", "denied", "gone"), "dim"),
+    **dict.fromkeys(("disabled", "denied", "gone", "earlier"), "dim"),
     "no-entry-point": "red",
 }
 

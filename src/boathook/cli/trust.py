@@ -12,15 +12,18 @@ import click
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
 from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
-from boathook.cli.trust_review import TrustCandidate, print_review
-from boathook.core.approval import DENY, TRUST, TrustRecord
+from boathook.cli.trust_review import TrustCandidate, show_review
+from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, USER
+from boathook.core.hook import ARMED, USER, Script
+from boathook.core.value import Value
 from boathook.errors import TrustError
 from boathook.loader import Loaded
-from boathook.trust.judge import HookContent, get_identity, read_hook_content
+from boathook.trust.bound_files import find_uncovered_files
+from boathook.trust.judge import HookContent, ProjectHook, get_identity, read_hook_content
 from boathook.trust.snapshot import SnapshotError
 from boathook.trust.store import TrustStore
+from boathook.trust.work_trees import find_trust_place
 
 _everything_option = click.option("--all", "everything", is_flag=True, help="All hooks of this project.")
 
@@ -30,18 +33,20 @@ _everything_option = click.option("--all", "everything", is_flag=True, help="All
 @click.option("--all", "everything", is_flag=True, help="All hooks of this project; the same as no NAME.")
 @click.option("--yes", is_flag=True, help="Trust without asking. Read the output first.")
 @click.option("--override", is_flag=True, help="With --yes: also hooks that replace one of your own.")
+@click.option("--anywhere", is_flag=True, help="Trust these bytes in every folder, not only in this repository.")
 @click.option("--list", "is_list", is_flag=True, help="List trust decisions.")
 @json_option
 @project_option
 @state_option
 def trust_hooks(
-    names: tuple[str, ...], everything: bool, yes: bool, override: bool, is_list: bool, as_json: bool, **where: Any
+    names: tuple[str, ...], everything: bool, is_list: bool, as_json: bool, *, yes: bool, **options: Any
 ) -> int:
     """Review the hooks of this project and allow them to run.
 
-    Hooks of a project are code that other people wrote: they are skipped, with a warning, until you trust them. You trust
-    exactly the bytes you see (definition, folder, scripts), in this place. If they change, you are asked again and
-    see a diff. A private copy of what you saw is what runs. Your own hooks need no trust.
+    Hooks of a project are code that other people wrote: they are skipped, with a warning, until you trust them. You are shown
+    all that you trust (definition, folder, scripts), and trust exactly these bytes, in this folder and in the other
+    work trees of its repository. If they change, you are asked again and see a diff. A private copy of what you saw is what
+    runs. Your own hooks need no trust.
 
     \b
     Exit codes: 0 all of them are trusted, 1 some are not.
@@ -50,22 +55,35 @@ def trust_hooks(
     Examples:
       boathook trust
       boathook trust no-force-push --yes
+      boathook trust no-force-push --anywhere
       boathook trust --list
     """
+    choices = {name: options.pop(name) for name in ("override", "anywhere")}
     if as_json and not is_list:
         raise click.UsageError("--json needs --list")
     if is_list:
-        return _list_decisions(*load_with_trust(locate(**where)), as_json=as_json)
+        return _list_decisions(*load_with_trust(locate(**options)), as_json=as_json)
     if names and everything:
         raise click.UsageError("NAME and --all exclude each other")
-    return _review_hooks(names, *load_with_trust(locate(**where)), yes=yes, override=override)
+    loaded, store = load_with_trust(locate(**options))
+    return _review_hooks(names, loaded, store, TrustChoices(yes=yes, **choices))
 
 
-def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, *, yes: bool, override: bool) -> int:
+class TrustChoices(Value):
+    """What the options of `trust` say."""
+
+    yes: bool = False
+    override: bool = False
+    anywhere: bool = False
+    # Whether the person named the hooks.
+    is_named: bool = False
+
+
+def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
     candidates = _list_candidates(loaded)
     chosen = _choose(candidates, names)
     if not names:
-        chosen = [one for one in chosen if one.state != ARMED and not one.is_denied]
+        chosen = [one for one in chosen if not _is_settled(one, choices) and not one.is_denied]
     if not candidates:
         folder = min(_list_projects(loaded.catalog), default="this folder")
         echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
@@ -74,40 +92,85 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, *, 
         echo(f"Nothing to review: {trusted} trusted, {len(candidates) - trusted} denied.", "green")
     if not chosen:
         return 0
-    if not yes and not sys.stdin.isatty():
+    if not choices.yes and not sys.stdin.isatty():
         for candidate in chosen:
-            print_review(candidate, store)
+            show_review(candidate, store)
         problem = "Nothing was trusted: there is no terminal to ask at"
         echo(f"{problem}. If you have read the above, add --yes.", "yellow", err=True)
         return 1
-    answers = [_decide(candidate, store, yes=yes, override=override) for candidate in chosen]
+    choices = choices.replace(is_named=bool(names))
+    answers = [_decide(candidate, store, choices) for candidate in chosen]
     return int(not all(answers))
 
 
-def _decide(candidate: TrustCandidate, store: TrustStore, *, yes: bool, override: bool) -> bool:
+def _is_settled(candidate: TrustCandidate, choices: TrustChoices) -> bool:
+    """Whether nothing is left to decide; a hook that is trusted anywhere can still be trusted here, by its name."""
+    record = candidate.record
+    is_here = record is None or record.covers(candidate.place) or not choices.is_named
+    is_anywhere = record is not None and record.anywhere
+    return candidate.state == ARMED and is_here and (is_anywhere or not choices.anywhere)
+
+
+def _decide(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices) -> bool:
     name, content = candidate.hook.name, candidate.content
-    if candidate.state == ARMED:
+    if _is_settled(candidate, choices):
         echo(f"{name} is trusted already", "green")
         return True
     if candidate.is_denied:
         echo(f"{name} is denied. To undo this: boathook untrust {name}", "yellow", err=True)
         return False
-    print_review(candidate, store)
+    is_whole = show_review(candidate, store)
     if content is None:
         echo(f"  {name} cannot be trusted: {candidate.error}", "bold red", err=True)
         return False
-    if candidate.is_override and yes and not override:
-        echo(f"  {name} would replace your own hook. If you want that, add --override", "yellow", err=True)
+    if refusal := _find_refusal(candidate, content, choices):
+        echo(f"  {refusal}", "yellow", err=True)
         return False
-    question = f"Trust {name}, and let it replace your own hook?" if candidate.is_override else f"Trust {name}?"
-    if not yes and not click.confirm(question, default=False):
+    if not is_whole and not choices.yes:
+        advice = f"Read its files, then run: boathook trust {name} --yes"
+        echo(f"  {name} was not trusted, because not all of it was shown. {advice}", "bold", err=True)
         return False
-    _store_approval(candidate, content, store)
-    echo(f"  {name} is trusted: exactly these bytes, for {content.project}", "green")
+    if not choices.yes and not click.confirm(_make_question(candidate, choices), default=False):
+        return False
+    record = _store_approval(candidate, content, store, is_anywhere=choices.anywhere)
+    echo(f"  {name} is trusted: exactly these bytes, {_describe_extent(record)}", "green")
     return True
 
 
-def _store_approval(candidate: TrustCandidate, content: HookContent, store: TrustStore) -> None:
+def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: TrustChoices) -> str:
+    name = candidate.hook.name
+    if candidate.is_override and choices.yes and not choices.override:
+        return f"{name} would replace your own hook. If you want that, add --override"
+    if not choices.anywhere:
+        return ""
+    advice = f"Trust it in this project: boathook trust {name}"
+    if not isinstance(candidate.hook.handler, Script):
+        return (
+            f"{name} cannot be trusted anywhere: what an entry of settings.json runs depends on its project. {advice}"
+        )
+    if candidate.is_override:
+        return f"{name} cannot be trusted anywhere, because it replaces your own hook. {advice} --override"
+    if uncovered := content.bound_files.describe_uncovered():
+        return f"{name} cannot be trusted anywhere, because your trust does not cover {uncovered[0]}. {advice}"
+    return ""
+
+
+def _make_question(candidate: TrustCandidate, choices: TrustChoices) -> str:
+    name = candidate.hook.name
+    if candidate.is_override:
+        return f"Trust {name}, and let it replace your own hook?"
+    return f"Trust {name} in every folder?" if choices.anywhere else f"Trust {name}?"
+
+
+def _describe_extent(record: TrustRecord) -> str:
+    if record.anywhere:
+        return "in any folder"
+    return f"for {record.project}" + (" and other work trees of its repository" if record.repository else "")
+
+
+def _store_approval(
+    candidate: TrustCandidate, content: HookContent, store: TrustStore, *, is_anywhere: bool
+) -> TrustRecord:
     """Copy exactly the bytes that were shown, then write the record."""
     try:
         store.make_copy(content.digest, content.snapshots)
@@ -119,13 +182,17 @@ def _store_approval(candidate: TrustCandidate, content: HookContent, store: Trus
         candidate.hook.name,
         TRUST,
         content.digest,
-        tuple(content.snapshots),
-        content.files,
+        content.relative_roots,
+        content.relative_files,
         content.definition.decode(),
         candidate.is_override,
         _format_now(),
+        candidate.place.repository,
+        candidate.place.folder,
+        is_anywhere,
     )
     store.save_records(record)
+    return record
 
 
 @click.command("deny")
@@ -142,9 +209,11 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or pass --all")
     for candidate in _choose(_list_candidates(loaded), names):
-        name = candidate.hook.name
-        store.save_records(TrustRecord(*candidate.key, name, DENY, time=_format_now()))
-        echo(f"{name} is denied: it never runs here, even if it changes", "yellow")
+        name, place = candidate.hook.name, candidate.place
+        record = TrustRecord(place.project, candidate.identity, name, DENY, time=_format_now())
+        store.save_records(record.replace(repository=place.repository, folder=place.folder))
+        extent = "here or in other work trees" if place.repository else "here"
+        echo(f"{name} is denied: it never runs {extent}, even if it changes", "yellow")
     return 0
 
 
@@ -156,22 +225,37 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
 def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     """Forget whether hooks of this project are trusted or denied.
 
-    They are untrusted again. This works for hooks that no longer exist, too.
+    They are untrusted again, in all work trees of the repository. This works for hooks that no longer exist, too. A hook
+    that is trusted in any folder can be named in any folder.
     """
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or pass --all")
-    projects = _list_projects(loaded.catalog)
-    here = [record for record in store.records if record.project in projects]
-    chosen = here if everything else [r for r in here if r.name in names or r.identity in names]
+    chosen = [record for record in _list_records_here(loaded, store) if everything or _is_named(record, names)]
+    chosen += [record for record in store.records if record.anywhere and _is_named(record, names)]
     unknown = set(names) - {r.name for r in chosen} - {r.identity for r in chosen}
     if unknown:
         hooks = ", ".join(sorted(unknown))
         raise TrustError(f"no decision about {hooks} is stored for this project. List them: boathook trust --list")
     store.remove_records(*chosen)
-    for record in chosen:
-        echo(f"{record.name} is no longer {'trusted' if record.decision == TRUST else 'denied'}")
+    for name, decision in dict.fromkeys((record.name, record.decision) for record in chosen):
+        echo(f"{name} is no longer {'trusted' if decision == TRUST else 'denied'}")
     return 0
+
+
+def _is_named(record: TrustRecord, names: tuple[str, ...]) -> bool:
+    return record.name in names or record.identity in names
+
+
+def _list_records_here(loaded: Loaded, store: TrustStore) -> list[TrustRecord]:
+    """Return the decisions that count here, earlier ones included."""
+    places = _list_places(loaded)
+    used = {candidate.record.key for candidate in _list_candidates(loaded) if candidate.record}
+    return [one for one in store.records if one.key in used or any(map(one.covers, places))]
+
+
+def _list_places(loaded: Loaded) -> list[TrustPlace]:
+    return [find_trust_place(project).place for project in _list_projects(loaded.catalog)]
 
 
 def _list_projects(catalog: Catalog) -> set[str]:
@@ -188,29 +272,38 @@ def _list_decisions(loaded: Loaded, store: TrustStore, *, as_json: bool) -> int:
     elif not rows:
         echo("No hook is trusted or denied, and this project has no hooks.")
     else:
-        cells = [[row["name"], row["state"], row["when"] or "-", row["project"], row["identity"]] for row in rows]
-        print_table(("NAME", "STATE", "SINCE", "PROJECT", "HOOK"), cells, [STATE_STYLES[row["state"]] for row in rows])
+        cells = [
+            [row["name"], row["state"], row["holds_in"] or "-", row["when"] or "-", row["project"], row["identity"]]
+            for row in rows
+        ]
+        headers = ("NAME", "STATE", "HOLDS IN", "SINCE", "PROJECT", "HOOK")
+        print_table(headers, cells, [STATE_STYLES[row["state"]] for row in rows])
     return 0
 
 
 def _make_rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
     rows, shown = [], set()
     for candidate in _list_candidates(loaded):
-        shown.add(candidate.key)
-        rows.append(_make_row(*candidate.key, candidate.hook.name, candidate.shown_state, candidate.record))
+        record = candidate.record
+        shown.add((candidate.place.project, candidate.identity, ""))
+        # A decision of another folder has a row of its own, unless it is one of another work tree.
+        shown |= {record.key} if record is not None and not record.anywhere else set()
+        key = (candidate.place.project, candidate.identity)
+        rows.append(_make_row(*key, candidate.hook.name, candidate.shown_state, record))
     projects = _list_projects(loaded.catalog)
     for record in store.records:
-        if (record.project, record.identity) not in shown:
-            decision = "denied" if record.decision == DENY else "trusted"
-            state = "gone" if record.project in projects else decision
+        if record.key not in shown:
+            decision = "denied" if record.decision == DENY else "earlier" if record.earlier else "trusted"
+            state = "gone" if record.project in projects and not record.earlier else decision
             rows.append(_make_row(record.project, record.identity, record.name, state, record))
     return rows
 
 
 def _make_row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:
-    decision: dict[str, Any] = {"digest": None, "override": False, "when": None}
+    decision: dict[str, Any] = {"digest": None, "override": False, "when": None, "holds_in": None, "repository": None}
     if record:
         decision = {"digest": record.digest or None, "override": record.override, "when": record.time or None}
+        decision |= {"holds_in": record.extent, "repository": record.repository or None}
     return {"name": name, "state": state, "project": project, "identity": identity, **decision}
 
 
@@ -218,20 +311,30 @@ def _list_candidates(loaded: Loaded) -> list[TrustCandidate]:
     hooks = loaded.catalog.hooks
     states = {(hook.source, hook.path, hook.place or hook.path): hook.state for hook in hooks if hook.scope != USER}
     own_names = {(hook.source, hook.name) for hook in hooks if hook.scope == USER and not hook.runs_together}
+    places = {project: find_trust_place(project).place for project in {one.project for one in loaded.project_hooks}}
     candidates = []
-    for hook, project, record, config in (
-        (one.hook, one.project, one.record, one.config) for one in loaded.project_hooks
-    ):
-        key = (os.path.realpath(project), get_identity(hook, project))
+    for one in loaded.project_hooks:
+        hook, project = one.hook, one.project
         state = states.get((hook.source, hook.path, hook.place or hook.path), hook.state)
         is_override = (hook.source, hook.name) in own_names
         content, message = None, ""
         try:
-            content = read_hook_content(hook, project, config)
+            content = _read_content(one)
         except SnapshotError as error:
             message = str(error)
-        candidates.append(TrustCandidate(hook, key, state, record, content, message, is_override))
+        identity = get_identity(hook, project)
+        candidates.append(
+            TrustCandidate(hook, places[project], identity, state, one.record, content, message, is_override)
+        )
     return candidates
+
+
+def _read_content(one: ProjectHook) -> HookContent:
+    content = read_hook_content(one.hook, one.project, one.config)
+    if not isinstance(one.hook.handler, Script):
+        return content
+    (snapshot,) = content.snapshots.values()
+    return content.replace(bound_files=find_uncovered_files(content.hook, snapshot, one.project))
 
 
 def _choose(candidates: list[TrustCandidate], names: tuple[str, ...]) -> list[TrustCandidate]:

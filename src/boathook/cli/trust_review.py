@@ -1,26 +1,34 @@
-"""What `boathook trust` shows before it asks: the hook, what it runs, and what changed since it was trusted."""
+"""What `boathook trust` shows before it asks: the hook, all of its files, and what changed since it was trusted."""
 
 from __future__ import annotations
 
 import difflib
 import os
-import unicodedata
+import re
 
 from boathook.cli.list import describe_matcher
-from boathook.cli.show import STATE_STYLES, echo
-from boathook.core.approval import DENY, TrustRecord, resolve_copy_path
+from boathook.cli.pager import StyledLine, show_lines
+from boathook.cli.show import STATE_STYLES, echo, format_count
+from boathook.core.approval import DENY, TrustPlace, TrustRecord, resolve_copy_path
+from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
 from boathook.core.value import Value
-from boathook.system.programs import find_entry_point
+from boathook.core.visible_text import reveal_text
+from boathook.system.programs import ENTRY_NAMES
 from boathook.trust.bound_files import BoundFiles
-from boathook.trust.judge import HookContent
+from boathook.trust.judge import HookContent, make_relative, resolve_roots
 from boathook.trust.snapshot import FILE, LINK, Snapshot, SnapshotError, SnapshotItem, read_snapshot
 from boathook.trust.store import TrustStore
 
-_MAX_SCRIPT_LINES = 20
-_MAX_DIFF_LINES = 60
-_MAX_LINE_CHARS = 1000
-_DECEPTIVE_CATEGORIES = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+# What a person is shown of the files of one hook. More than this is not reviewed by reading it in a terminal.
+_MAX_SHOWN_BYTES = 2 << 20
+# A longer file is shown whole instead of as a diff, which would take too long to compute.
+_MAX_DIFF_LINES = 5_000
+# A script is shown as text whatever its bytes are. Other files are binary if they have a NUL, are not UTF-8, and if this share
+# of their bytes is not text.
+_SCRIPT_NAME = re.compile(r".*\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua|md|json|toml|ya?ml)", re.IGNORECASE)
+_BINARY_SHARE = 0.1
+_TEXT_BYTES = bytes({7, 8, 9, 10, 12, 13, 27, *range(0x20, 0x7F)})
 
 
 class TrustCandidate(Value):
@@ -28,7 +36,8 @@ class TrustCandidate(Value):
 
     hook: Hook
     # What identifies it in the trust store: its project and its place there.
-    key: tuple[str, str]
+    place: TrustPlace
+    identity: str
     state: str
     record: TrustRecord | None
     content: HookContent | None
@@ -44,116 +53,188 @@ class TrustCandidate(Value):
         return self.record is not None and self.record.decision == DENY
 
 
-def print_review(candidate: TrustCandidate, store: TrustStore) -> None:
-    content = candidate.content
+class Review:
+    """The lines that describe a hook; `hidden_lines` and `hidden_files` count what is left out because there is too much."""
+
+    def __init__(self) -> None:
+        self.lines: list[StyledLine] = []
+        self.hidden_lines = self.hidden_files = 0
+        self._bytes_left = _MAX_SHOWN_BYTES
+
+    @property
+    def is_whole(self) -> bool:
+        return not (self.hidden_lines or self.hidden_files)
+
+    def add(self, text: str, style: str = "") -> None:
+        self.lines.append((text, style))
+
+    def add_text(self, lines: list[StyledLine]) -> None:
+        """Add the lines of one file, or of the difference between two, up to the limit of all."""
+        shown = [(f"    {reveal_text(line)}", style) for line, style in lines]
+        for index, (line, style) in enumerate(shown):
+            self._bytes_left -= len(line.encode("utf-8", "backslashreplace")) + 1
+            if self._bytes_left < 0:
+                self.hidden_lines += len(shown) - index
+                self.hidden_files += 1
+                return
+            self.add(line, style)
+
+
+def show_review(candidate: TrustCandidate, store: TrustStore) -> bool:
+    """Show a hook to a person; return whether that is all of it."""
+    review = make_review(candidate, store)
+    show_lines(review.lines, [candidate.place.project])
+    if not review.is_whole:
+        lines, files = format_count(review.hidden_lines, "line"), format_count(review.hidden_files, "file")
+        echo(f"  NOT SHOWN: {lines}, {files}", "bold red")
+    return review.is_whole
+
+
+def make_review(candidate: TrustCandidate, store: TrustStore) -> Review:
+    review, content = Review(), candidate.content
     hook = content.hook if content is not None else candidate.hook
-    echo("")
-    echo(f"{reveal(candidate.hook.name)}  {candidate.shown_state}", STATE_STYLES[candidate.shown_state])
-    echo(f"  file      {reveal(hook.path)}" + (f" ({reveal(hook.place)})" if hook.place else ""))
+    review.add("")
+    review.add(f"{reveal_text(candidate.hook.name)}  {candidate.shown_state}", STATE_STYLES[candidate.shown_state])
+    review.add(f"  file      {reveal_text(hook.path)}" + (f" ({reveal_text(hook.place)})" if hook.place else ""))
     if hook.description:
-        echo(f"  about     {reveal(' '.join(hook.description.split()))}")
-    echo(f"  runs at   {hook.trigger}, {reveal(describe_matcher(hook))}; {hook.mode}, at most {hook.timeout:g} s")
+        review.add(f"  about     {reveal_text(' '.join(hook.description.split()))}")
+    when = reveal_text(f"{hook.trigger}, {describe_matcher(hook)}")
+    review.add(f"  runs at   {when}; {hook.mode}, at most {hook.timeout:g} s")
     if hook.on_failure == "block":
-        echo("  if it fails, the action is blocked")
+        review.add("  if it fails, the action is blocked")
     if variables := dict.fromkeys((*hook.env, *hook.needs.env)):
-        echo(f"  gets      the variables {reveal(', '.join(variables))}, even if they look secret", "yellow")
+        names = reveal_text(", ".join(variables))
+        review.add(f"  gets      the variables {names}, even if they look secret", "yellow")
     if hook.sandbox != BASIC or hook.network:
-        echo(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
+        review.add(f"  sandbox   {hook.sandbox}, {'with' if hook.network else 'without'} the network")
     if candidate.is_override:
-        echo(f"  replaces  your own hook '{hook.name}'", "bold yellow")
-    _print_handler(hook)
+        review.add(f"  replaces  your own hook '{reveal_text(hook.name)}'", "bold yellow")
+    _add_handler(review, hook)
     if content is not None:
-        _print_files(candidate, content, store)
+        _add_files(review, candidate, content, store)
+    return review
 
 
-def _print_handler(hook: Hook) -> None:
+def _add_handler(review: Review, hook: Hook) -> None:
     handler = hook.handler
     if isinstance(handler, Command):
-        echo(f"  command   {reveal(handler.line, None)}")
+        _add_value(review, "command ", handler.line)
     elif isinstance(handler, Prompt):
-        echo(f"  asks      {reveal(handler.text, None)}")
+        _add_value(review, "asks    ", handler.text)
     elif isinstance(handler, Http):
-        headers = ", ".join(name for name, _ in handler.headers)
-        echo(f"  posts to  {reveal(handler.url, None)}" + (f" with {reveal(headers)}" if headers else ""))
+        _add_value(review, "posts to", handler.url)
+        for name, value in handler.headers:
+            _add_value(review, "header  ", f"{name}: {value}")
         if handler.allowed:
-            echo(f"  gets      the variables {reveal(', '.join(handler.allowed))}", "yellow")
+            review.add(f"  gets      the variables {reveal_text(', '.join(handler.allowed))}", "yellow")
 
 
-def _print_files(candidate: TrustCandidate, content: HookContent, store: TrustStore) -> None:
+def _add_value(review: Review, label: str, text: str) -> None:
+    first, *rest = _split_lines(text) or [""]
+    review.add(f"  {label}  {reveal_text(first)}")
+    for line in rest:
+        review.add(f"          | {reveal_text(line)}")
+
+
+def _add_files(review: Review, candidate: TrustCandidate, content: HookContent, store: TrustStore) -> None:
     if not content.snapshots:
-        echo("  files     no file of this project was found: your trust covers only the definition above", "dim")
+        review.add("  files     no file of this project was found: your trust covers only the definition above", "dim")
     for root, snapshot in content.snapshots.items():
-        echo(f"  files     {reveal(root)}")
+        review.add(f"  files     {reveal_text(root)}")
         for item in snapshot.items:
-            about = f"{len(item.data):,} bytes{', executable' if item.mode & 0o111 else ''}"
-            if item.kind == LINK:
-                about = f"-> {reveal(item.data.decode('utf-8', 'backslashreplace'))}"
             if item.kind in (FILE, LINK):
-                echo(f"    {reveal(item.path or os.path.basename(root))}  {about}")
-    _print_uncovered_files(content.bound_files)
+                review.add(f"    {reveal_text(_name_item(item, root))}  {_describe_item(item)}")
+    _add_uncovered(review, content.bound_files)
     record = candidate.record
     old_copy = store.find_copy(record.digest) if record is not None and record.digest else ""
     if old_copy and record is not None and record.digest != content.digest:
-        _print_changes(content, old_copy, record)
-    else:
-        for path, text in _list_entry_texts(content):
-            echo(f"  {reveal(path)}:")
-            _print_lines([(f"| {line}", "") for line in text.splitlines()], _MAX_SCRIPT_LINES)
+        _add_changes(review, content, old_copy, record)
+        return
+    entries = {file.path for file in content.bound_files.files}
+    for root, snapshot in content.snapshots.items():
+        files = [item for item in snapshot.items if item.kind == FILE]
+        for item in sorted(files, key=lambda one: _rank_item(one, root, entries, content.hook)):
+            _add_content(review, item, root)
 
 
-def _print_uncovered_files(bound_files: BoundFiles) -> None:
+def _rank_item(item: SnapshotItem, root: str, entries: set[str], hook: Hook) -> int:
+    """Return the place of a file in the order: the manifest, what is run, then the rest."""
+    is_manifest = isinstance(hook.handler, Script) and item.path == os.path.basename(hook.path)
+    is_entry = item.path in [f"scripts/{name}" for name in ENTRY_NAMES] or f"{root}/{item.path}".rstrip("/") in entries
+    return 0 if is_manifest else 1 if is_entry else 2
+
+
+def _describe_item(item: SnapshotItem) -> str:
+    if item.kind == LINK:
+        return f"-> {reveal_text(item.data.decode('utf-8', 'backslashreplace'))}"
+    return f"{len(item.data):,} bytes{', executable' if item.mode & 0o111 else ''}"
+
+
+def _name_item(item: SnapshotItem, root: str) -> str:
+    return item.path or os.path.basename(root)
+
+
+def _add_content(review: Review, item: SnapshotItem, root: str) -> None:
+    name = reveal_text(_name_item(item, root))
+    if _is_binary(item):
+        review.add(f"  {name}: binary, {_identify_bytes(item)}; a program can still read commands in it", "bold yellow")
+    elif item.data:
+        review.add(f"  {name}:")
+        review.add_text([(f"| {line}", "") for line in _split_lines(_decode_item(item))])
+
+
+def _identify_bytes(item: SnapshotItem | None) -> str:
+    return f"{len(item.data):,} bytes, sha256 {hexdigest(item.data)}" if item is not None else "nothing"
+
+
+def _add_uncovered(review: Review, bound_files: BoundFiles) -> None:
     for path in bound_files.missing:
-        echo(f"  named     {reveal(path)} does not exist; if it appears, you are asked again", "dim")
+        review.add(f"  named     {reveal_text(path)} does not exist; if it appears, you are asked again", "dim")
     for path in bound_files.unbound:
-        text = "named, but not clearly run; it can change without asking you again"
-        echo(f"  uncovered {reveal(path)}: {text}", "bold yellow")
+        text = "not bound: named, but not clearly run; it can change without asking you again"
+        review.add(f"  uncovered {reveal_text(path)}: {text}", "bold yellow")
+    for text in bound_files.programs:
+        review.add(f"  uncovered not bound: boathook cannot tell what this runs: {reveal_text(text)}", "bold yellow")
     if bound_files.unclear:
-        echo(f"  uncovered boathook cannot tell what this runs: {reveal(bound_files.unclear, None)}", "bold yellow")
+        text = reveal_text(bound_files.unclear)
+        review.add(f"  uncovered not bound: boathook cannot tell what this runs: {text}", "bold yellow")
 
 
-def _list_entry_texts(content: HookContent) -> list[tuple[str, str]]:
-    handler = content.hook.handler
-    if isinstance(handler, Script):
-        entry = find_entry_point(handler.folder)
-        paths = [os.path.relpath(entry, handler.folder)] if entry else []
-        snapshot = next(iter(content.snapshots.values()))
-        return [(item.path, _decode_item(item)) for item in snapshot.items if item.path in paths]
-    bound = {file.path for file in content.bound_files.files}
-    items = [(root, item) for root, snapshot in content.snapshots.items() for item in snapshot.items]
-    by_path = {f"{root}/{item.path}" if item.path else root: item for root, item in items}
-    return [(path, _decode_item(item)) for path, item in by_path.items() if path in bound]
-
-
-def _print_lines(lines: list[tuple[str, str]], limit: int) -> None:
-    for line, style in lines[:limit]:
-        echo(f"    {reveal(line)}", style)
-    if len(lines) > limit:
-        echo(f"    … {len(lines) - limit} more lines", "dim")
-
-
-def _print_changes(content: HookContent, old_copy: str, record: TrustRecord) -> None:
-    echo("  changed since it was trusted:", "yellow")
+def _add_changes(review: Review, content: HookContent, old_copy: str, record: TrustRecord) -> None:
+    where = "" if record.project == content.project else f" in {reveal_text(record.project)}"
+    review.add(f"  changed since it was trusted{where}:", "yellow")
     definition = content.definition.decode()
     if record.definition != definition:
         fields = (text.replace(", ", ",\n") for text in (record.definition, definition))
-        _print_text_diff("the definition", *fields)
+        _add_diff(review, "the definition", *fields)
     printed: set[str] = set()
-    for root in dict.fromkeys((*record.roots, *content.snapshots)):
-        copy = resolve_copy_path(old_copy, record.roots.index(root), root) if root in record.roots else ""
+    old_roots = resolve_roots(record, content.project)
+    for root in dict.fromkeys((*old_roots, *content.snapshots)):
+        copy = resolve_copy_path(old_copy, old_roots.index(root), root) if root in old_roots else ""
         trusted, current = _read_copy(copy), content.snapshots.get(root)
         old_items, new_items = ({item.path: item for item in each.items} if each else {} for each in (trusted, current))
         for path in sorted({*old_items, *new_items}):
             old, new = old_items.get(path), new_items.get(path)
             if (old and (old.kind, old.data)) != (new and (new.kind, new.data)):
-                printed.add(f"{root}/{path}" if path else root)
-                change = "added" if old is None else "removed" if new is None else "changed"
-                name = path or os.path.basename(root)
-                echo(f"    {change}: {reveal(name)}", "yellow")
-                _print_text_diff(name, _decode_item(old) if old else "", _decode_item(new) if new else "")
-    now = dict(content.files)
+                printed.add(make_relative(f"{root}/{path}" if path else root, content.project))
+                _add_change(review, path or os.path.basename(root), old, new)
+    now = dict(content.relative_files)
     for path, word in record.files:
         if now.get(path, word) != word and path not in printed:
-            echo(f"    mode changed: {reveal(path)}", "yellow")
+            modes = " -> ".join(summary.split()[1] for summary in (word, now[path]))
+            review.add(f"    mode changed: {reveal_text(path)} ({modes})", "yellow")
+
+
+def _add_change(review: Review, name: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
+    change = "added" if old is None else "removed" if new is None else "changed"
+    review.add(f"    {change}: {reveal_text(name)}", "yellow")
+    if any(item is not None and _is_binary(item) for item in (old, new)):
+        review.add(f"      binary before: {_identify_bytes(old)}", "bold yellow")
+        review.add(f"      binary now:    {_identify_bytes(new)}", "bold yellow")
+        if new is not None and not _is_binary(new):
+            review.add_text([(f"+{line}", "green") for line in _split_lines(_decode_item(new))])
+        return
+    _add_diff(review, name, *(_decode_item(item) if item is not None else "" for item in (old, new)))
 
 
 def _read_copy(root: str) -> Snapshot | None:
@@ -163,18 +244,33 @@ def _read_copy(root: str) -> Snapshot | None:
         return None
 
 
-def _print_text_diff(name: str, old: str, new: str) -> None:
+def _add_diff(review: Review, name: str, old: str, new: str) -> None:
+    old_lines, new_lines = _split_lines(old), _split_lines(new)
+    if max(len(old_lines), len(new_lines)) > _MAX_DIFF_LINES:
+        review.add("      too long to compare; this is all of it now:", "yellow")
+        review.add_text([(f"| {line}", "") for line in new_lines])
+        return
     names, styles = (f"{name} (trusted)", f"{name} (now)"), {"+": "green", "-": "red"}
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
-    _print_lines([(line, styles.get(line[:1], "")) for line in lines], _MAX_DIFF_LINES)
+    lines = difflib.unified_diff(old_lines, new_lines, *names, lineterm="")
+    review.add_text([(line, styles.get(line[:1], "")) for line in lines])
+
+
+def _split_lines(text: str) -> list[str]:
+    """Split at line feeds alone, as a shell does; Python would see line ends that are none."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _is_binary(item: SnapshotItem) -> bool:
+    data = item.data
+    if item.kind != FILE or b"\0" not in data or data.startswith(b"#!") or _SCRIPT_NAME.fullmatch(item.path):
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return len(data.translate(None, _TEXT_BYTES)) > _BINARY_SHARE * len(data)
+    return False
 
 
 def _decode_item(item: SnapshotItem) -> str:
-    return "(binary)" if b"\0" in item.data else item.data.decode("utf-8", "backslashreplace")
-
-
-def reveal(text: str, limit: int | None = _MAX_LINE_CHARS) -> str:
-    """Return a text in which nothing can deceive the eye: no invisible or direction-changing characters, no endless lines."""
-    shown = "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in _DECEPTIVE_CATEGORIES else c for c in text)
-    shown = "".join(c if c == "\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
-    return shown if limit is None or len(shown) <= limit else f"{shown[:limit]}… ({len(shown):,} characters)"
+    return item.data.decode("utf-8", "backslashreplace")

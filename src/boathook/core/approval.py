@@ -10,13 +10,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TRUST, DENY = "trust", "deny"
+# Where a decision counts: in one project, in all work trees of its repository, or in every folder that has these bytes.
+IN_PROJECT, IN_REPOSITORY, ANYWHERE = "project", "repository", "anywhere"
+
+
+class TrustPlace(Value):
+    """What identifies a project for trust: its real path; in a repository also that one and the folder in its work trees."""
+
+    project: str
+    repository: str = ""
+    folder: str = ""
 
 
 class TrustRecord(Value):
     """A person's decision about one hook of one project; `digest` is of everything that was shown."""
 
-    # `project` is a real path. `identity` names the hook in it, and never by its place in a list. `roots` are the real paths of
-    # the folders and files that the digest covers and that run from a private copy; `files` summarizes what was in them.
+    # `project` is the real path of where it was reviewed, `repository` and `folder` are those of its `TrustPlace`. `identity` names
+    # the hook in it, and never by its place in a list. `roots` are the folders and files that the digest covers and that run from
+    # a private copy; `files` summarizes what was in them. Paths in the project are relative to it. `anywhere`: these bytes may run
+    # in any folder. `earlier`: a later review in the same project replaced this one, which still counts in others.
     project: str
     identity: str
     name: str
@@ -27,19 +39,41 @@ class TrustRecord(Value):
     definition: str = ""
     override: bool = False
     time: str = ""
+    repository: str = ""
+    folder: str = ""
+    anywhere: bool = False
+    earlier: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.project, self.identity, self.digest if self.earlier else ""
+
+    @property
+    def extent(self) -> str:
+        return ANYWHERE if self.anywhere else IN_REPOSITORY if self.repository else IN_PROJECT
+
+    def covers(self, place: TrustPlace) -> bool:
+        """Whether this decision is about a project, as the one that was reviewed or as another work tree of its repository."""
+        if self.project == place.project:
+            return True
+        return bool(self.repository) and (self.repository, self.folder) == (place.repository, place.folder)
+
+    def counts_in(self, place: TrustPlace) -> bool:
+        return self.covers(place) and not (self.earlier and self.project == place.project)
 
 
 class Approval(Value):
     """What a trusted hook must still be when it runs: the digest of its definition and of what is at its roots."""
 
     # `definition` is what is not in a file of the roots, `copy_folder` is where the private copy is, and `missing_files` are
-    # those that its command names and that did not exist.
+    # those that its command names and that did not exist. `extent` is that of the decision.
     digest: str
     definition: bytes = b""
     roots: tuple[str, ...] = ()
     copy_folder: str = ""
     override: bool = False
     missing_files: tuple[str, ...] = ()
+    extent: str = IN_PROJECT
 
 
 def compute_hook_digest(definition: bytes, roots: Iterable[str]) -> str:

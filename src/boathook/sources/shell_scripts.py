@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from itertools import dropwhile, islice
 
-from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellReader, ShellWord, get_assigned_name
+from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
 from boathook.core.value import Value
 from boathook.system.files import FileError, read_regular
 
@@ -36,12 +36,18 @@ SHELL_BUILTINS = frozenset(
 _COMMAND_PREFIXES = ("exec", "command", "nohup", "time", "env")
 _DURATION = re.compile(r"\d+[smhd]?")
 # Programs that read a script, and their options that take no value.
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _INTERPRETERS = (
-    (re.compile(r"(?:python|pypy)[\d.]*"), re.compile(r"-[BEIOPSbqsu]+")),
+    (_PYTHON, re.compile(r"-[BEIOPSbqsu]+")),
     (re.compile("|".join(SHELL_NAMES)), re.compile(r"-[efluvx]+")),
     (re.compile(r"node|bun|tsx|ts-node|ruby|perl|php|lua[\d.]*"), None),
 )
 _UV_OPTIONS_WITHOUT_VALUE = ("--script", "-s", "--quiet", "-q", "--no-project", "--isolated", "--frozen", "--locked")
+# Programs that run what the project says.
+_PACKAGE_RUNNERS = ("npx", "bunx")
+_PROJECT_RUNNERS = (*_PACKAGE_RUNNERS, "npm", "pnpm", "yarn", "make", "just")
+_PACKAGE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_MODULE_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua)")
 
 
@@ -87,14 +93,15 @@ def read_first_pipeline(text: str, variables: Mapping[str, str]) -> list[list[Sh
     return [words for words in commands if words]
 
 
-def read_plain_commands(text: str, variables: Mapping[str, str]) -> tuple[list[list[ShellWord]], str]:
-    """Return the words of every command of a line, and the rest of the line that only a shell can know."""
+def read_plain_commands(text: str, variables: Mapping[str, str]) -> tuple[list[ShellCommand], str]:
+    """Return every command of a line, without keywords before it, and the rest of the line that only a shell can know."""
     reader = _make_reader(text, variables)
-    commands: list[list[ShellWord]] = []
+    commands: list[ShellCommand] = []
     unclear = ""
     while not unclear and (command := reader.read_command()) is not None:
-        if words := list(dropwhile(lambda word: word.raw in SHELL_KEYWORDS, command.words)):
-            commands.append(words)
+        command.words = list(dropwhile(lambda word: word.raw in SHELL_KEYWORDS, command.words))
+        if command.words:
+            commands.append(command)
         if not command.is_clear:
             unclear = text[reader.position :]
     return commands, unclear
@@ -130,21 +137,66 @@ def find_run_files(words: list[ShellWord]) -> list[RunFile]:
     """Return the program of a command if it is named by a path, and the script that the program reads."""
     program = words[0]
     files = [RunFile(program)] if "/" in (program.value or "") else []
-    name = (program.value or program.raw).rpartition("/")[2]
+    name = _get_program_name(program)
     script = _find_script(name, words[1:])
     return [*files, RunFile(script, name)] if script else files
+
+
+def find_stdin_script(command: ShellCommand, words: list[ShellWord]) -> ShellWord | None:
+    """Return the file that an interpreter reads as its script from its standard input, as in `bash -s < file`."""
+    rest = _skip_options(_get_program_name(words[0]), words[1:])
+    if rest is None or (rest and rest[0].raw not in ("-", "-s")):
+        return None
+    inputs = [each.target for each in command.redirections if each.operator == "<" and each.descriptor in ("", "0")]
+    return inputs[-1] if inputs else None
+
+
+class IndirectRun(Value):
+    """Something that a command names without its path: the files of the project that it may be, and the command."""
+
+    # `is_open`: it may also be something else, which is not known.
+    paths: tuple[str, ...]
+    text: str
+    is_open: bool
+
+
+def find_indirect_run(words: list[ShellWord]) -> IndirectRun | None:
+    name = _get_program_name(words[0])
+    text = " ".join(word.raw for word in words[:3])
+    if name in _PROJECT_RUNNERS:
+        program = next((word.value or "" for word in words[1:] if not word.raw.startswith("-")), "")
+        is_plain = name in _PACKAGE_RUNNERS and _PACKAGE_NAME.fullmatch(program) is not None
+        return IndirectRun((f"node_modules/.bin/{program}",) if is_plain else (), text, is_open=True)
+    rest = _skip_options(name, words[1:])
+    if not rest or not _PYTHON.fullmatch(name) or not rest[0].raw.startswith("-m"):
+        return None
+    module = rest[0].raw[2:] or (rest[1].value or "" if len(rest) > 1 else "")
+    if not _MODULE_NAME.fullmatch(module):
+        return IndirectRun((), text, is_open=True)
+    path = module.replace(".", "/")
+    return IndirectRun((f"{path}.py", f"{path}/__main__.py"), text, is_open=False)
+
+
+def _get_program_name(word: ShellWord) -> str:
+    return (word.value or word.raw).rpartition("/")[2]
+
+
+def _skip_options(program: str, words: list[ShellWord]) -> list[ShellWord] | None:
+    """Return the words of an interpreter behind its options; None if the program is not one."""
+    for names, options in _INTERPRETERS:
+        if names.fullmatch(program):
+            while words and options and options.fullmatch(words[0].raw):
+                words = words[1:]
+            return words
+    return None
 
 
 def _find_script(program: str, words: list[ShellWord]) -> ShellWord | None:
     if program == "uv" and words and words[0].raw == "run":
         words = [word for word in words[1:] if word.raw not in _UV_OPTIONS_WITHOUT_VALUE]
         return words[0] if words and (words[0].value or "").endswith(".py") else None
-    for names, options in _INTERPRETERS:
-        if names.fullmatch(program):
-            while words and options and options.fullmatch(words[0].raw):
-                words = words[1:]
-            return words[0] if words and _is_script_path(words[0].value or "") else None
-    return None
+    rest = _skip_options(program, words)
+    return rest[0] if rest and _is_script_path(rest[0].value or "") else None
 
 
 def _is_script_path(text: str) -> bool:

@@ -72,6 +72,15 @@ class CommandLine:
         stdout, stderr = (data.decode("utf-8", "replace") for data in (done.stdout, done.stderr))
         return CommandResult(done.returncode, stdout, stderr)
 
+    def decide(self, *options: str) -> list[str]:
+        """Make the decisions of the vector about hooks of projects; return what went wrong."""
+        errors = []
+        for decision in self.workspace.vector.run.get("decisions", ()):
+            folder = str(self.workspace.resolve(decision["project"]))
+            result = self.call(*decision["words"], "--project", folder, *options)
+            errors += [f"{decision['words']}: exit {result.code}: {result.stderr}"] if result.code else []
+        return errors
+
     def dispatch(self, *flags: str) -> CommandResult:
         data, run = self.workspace.vector.data, self.workspace.vector.run
         for event in data.get("before", ()):
@@ -160,6 +169,7 @@ def check_command(
         if part in vector.expect:
             with open_workspace(vector) as workspace:
                 command_line = CommandLine(command, workspace, run_process)
+                errors += command_line.decide()
                 if is_warm:
                     command_line.warm_up()
                 errors += check(command_line, workspace.fill_placeholders(vector.expect[part]))
@@ -299,10 +309,11 @@ def has_library_part(vector: Vector) -> bool:
     return any(part in vector.expect for part in _LIBRARY_CHECKS)
 
 
-def check_in_process(vector: Vector) -> list[str]:
-    errors: list[str] = []
+def check_in_process(vector: Vector, *, run_process: RunProcess = subprocess.run) -> list[str]:
     with open_workspace(vector) as workspace, _enter(workspace):
         library = LibraryRun(workspace)
+        # The library has no function for a decision, which a person makes.
+        errors = CommandLine(OWN_COMMAND, workspace, run_process).decide("--state", str(workspace.root / "state"))
         for part, check in _LIBRARY_CHECKS.items():
             if part in vector.expect:
                 errors += check(library, workspace.fill_placeholders(vector.expect[part]))

@@ -9,12 +9,18 @@ import os
 import shlex
 from collections.abc import Iterator
 
-from boathook.core.hook import Command, Hook
-from boathook.core.shell import ShellWord
+from boathook.core.hook import OWN_IMPORTS, Command, Hook
+from boathook.core.shell import SHELL_NAMES, ShellCommand, ShellReader, ShellWord
 from boathook.core.value import Value
-from boathook.sources.shell_scripts import find_run_files, read_plain_commands, remove_prefix
+from boathook.sources.shell_scripts import (
+    find_indirect_run,
+    find_run_files,
+    find_stdin_script,
+    read_plain_commands,
+    remove_prefix,
+)
 from boathook.sources.source import SOURCES
-from boathook.trust.snapshot import IGNORED_NAMES, SnapshotError, read_snapshot
+from boathook.trust.snapshot import FILE, IGNORED_NAMES, Snapshot, SnapshotError, read_snapshot
 
 _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
 
@@ -22,18 +28,24 @@ _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
 class BoundFile(Value):
     """A file that a command runs: its real path, and the word that names it, by its index or by where it begins in the line."""
 
+    # A file that is named in another way (`python -m`) has no word. It is covered, but it runs where it is.
     path: str
-    position: int
-    word: str
+    position: int = -1
+    word: str = ""
 
 
 class BoundFiles(Value):
-    # `files` are bound, `missing` do not exist yet, `unbound` are files of the project that are named in other ways; `unclear`
-    # is the part of the command that could not be read.
+    # `files` are bound, `missing` do not exist yet, `unbound` are files of the project that are named in other ways; `programs`
+    # run something that could not be found out; `unclear` is the part of the command that could not be read.
     files: tuple[BoundFile, ...] = ()
     missing: tuple[str, ...] = ()
     unbound: tuple[str, ...] = ()
     unclear: str = ""
+    programs: tuple[str, ...] = ()
+
+    def describe_uncovered(self) -> list[str]:
+        unclear = [f"what this runs: {self.unclear}"] if self.unclear else []
+        return [*self.unbound, *(f"what this runs: {text}" for text in self.programs), *unclear]
 
 
 def find_bound_files(hook: Hook, project: str) -> BoundFiles:
@@ -49,15 +61,53 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
         commands, unclear = [_read_arguments(handler, variables)], ""
     files: list[BoundFile] = []
     missing: list[str] = []
-    for base, word in _find_run_words(commands, project):
-        path = _resolve_within(base, word.text, tops)
-        if path and os.path.isfile(path):
-            files.append(BoundFile(path, word.start, word.raw))
-        elif path and not os.path.lexists(path):
-            missing.append(path)
-    named = {_resolve_within(project, word.value, tops) for words in commands for word in words if word.value}
+    programs: list[str] = []
+    for base, command, words in _iter_commands(commands, project):
+        for word in _find_run_words(command, words):
+            if base is not None or (word.value or "").startswith("/"):
+                path = _resolve_within(base or "/", word.text, tops)
+                if path and os.path.isfile(path):
+                    files.append(BoundFile(path, word.start, word.raw))
+                elif path and not os.path.lexists(path):
+                    missing.append(path)
+        indirect = find_indirect_run(words)
+        if indirect is not None:
+            paths = [path for path in (_resolve_within(base or "/", name, tops) for name in indirect.paths) if path]
+            existing = [BoundFile(path) for path in paths if os.path.isfile(path)]
+            files += existing
+            missing += [path for path in paths if not existing and not os.path.lexists(path)]
+            programs += [indirect.text] if base is None or (indirect.is_open and not existing) else []
+    words = [word for command in commands for word in (*command.words, *_list_inputs(command))]
+    named = {_resolve_within(project, word.value, tops) for word in words if word.value}
     unbound = sorted(path for path in named - {file.path for file in files} if path and os.path.isfile(path))
-    return BoundFiles(tuple(files), tuple(dict.fromkeys(missing)), tuple(unbound), unclear)
+    return BoundFiles(tuple(files), tuple(dict.fromkeys(missing)), tuple(unbound), unclear, tuple(programs))
+
+
+def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundFiles:
+    """Return what a HOOK.md hook plainly runs outside of its folder: its digest does not cover that."""
+    top = os.path.realpath(project).rstrip("/") + "/"
+    prefixes = hook.dialect.variable_prefixes
+    variables = dict.fromkeys((*hook.dialect.project_variables, *(f"{one}_PROJECT_DIR" for one in prefixes)), project)
+    variables |= {f"{one}_HOOK_DIR": hook.folder for one in prefixes}
+    own = os.path.realpath(hook.folder) + "/"
+    unbound: list[str] = []
+    programs = [] if hook.imports == OWN_IMPORTS else ["modules of the project (imports: project)"]
+    for item in snapshot.items:
+        if item.kind != FILE or not _is_shell_script(item.path, item.data):
+            continue
+        commands = ShellReader(item.data.decode("utf-8", "replace"), variables.get).read_all()
+        for base, command, words in _iter_commands(commands, project):
+            indirect = find_indirect_run(words)
+            programs += [indirect.text] if indirect is not None else []
+            for word in _find_run_words(command, words):
+                path = _resolve_within(base or project, word.value, (top,)) if word.value else ""
+                unbound += [path] if path and not path.startswith(own) else []
+    return BoundFiles(unbound=tuple(dict.fromkeys(unbound)), programs=tuple(dict.fromkeys(programs)))
+
+
+def _is_shell_script(path: str, data: bytes) -> bool:
+    words = data[2:256].partition(b"\n")[0].decode("utf-8", "replace").split() if data.startswith(b"#!") else []
+    return path.endswith((".sh", ".bash")) or any(word.rpartition("/")[2] in SHELL_NAMES for word in words)
 
 
 def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
@@ -70,33 +120,43 @@ def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
     return path if path.startswith(tops) else ""
 
 
-def _read_arguments(handler: Command, variables: dict[str, str]) -> list[ShellWord]:
-    words = []
+def _read_arguments(handler: Command, variables: dict[str, str]) -> ShellCommand:
+    command = ShellCommand(0)
     for index, raw in enumerate((handler.text, *(handler.words or ()))):
         text = raw
         for name, value in variables.items():
             text = text.replace(f"${{{name}}}", value)
-        words.append(ShellWord(raw, text, index))
-    return words
+        command.words.append(ShellWord(raw, text, index))
+    return command
 
 
-def _find_run_words(commands: list[list[ShellWord]], project: str) -> Iterator[tuple[str, ShellWord]]:
+def _iter_commands(
+    commands: list[ShellCommand], project: str
+) -> Iterator[tuple[str | None, ShellCommand, list[ShellWord]]]:
+    """Yield each command with the folder that it runs in, None if that is not known, and its words without prefixes."""
     base: str | None = project
     for command in commands:
-        words = remove_prefix(command)
+        words = remove_prefix(command.words)
         if not words:
             continue
         if words[0].raw in ("cd", "pushd", "popd"):
             target = words[1].value if len(words) > 1 else None
             base = os.path.join(base, target) if base and target and target != "-" else None
             continue
-        if words[0].raw in (".", "source") and len(words) > 1:
-            run_words = [words[1]]
-        else:
-            run_words = [file.word for file in find_run_files(words)]
-        for word in run_words:
-            if word.value and (base is not None or word.value.startswith("/")):
-                yield base or "/", word
+        yield base, command, words
+
+
+def _find_run_words(command: ShellCommand, words: list[ShellWord]) -> list[ShellWord]:
+    if words[0].raw in (".", "source") and len(words) > 1:
+        run_words = [words[1]]
+    else:
+        stdin_script = find_stdin_script(command, words)
+        run_words = [file.word for file in find_run_files(words)] + ([stdin_script] if stdin_script else [])
+    return [word for word in run_words if word.value]
+
+
+def _list_inputs(command: ShellCommand) -> list[ShellWord]:
+    return [each.target for each in command.redirections if each.operator == "<" and each.target is not None]
 
 
 def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
@@ -131,7 +191,7 @@ def replace_with_copies(hook: Hook, files: tuple[BoundFile, ...], copies: dict[s
         return hook
     words, text = list(handler.words or ()), handler.text
     for file in sorted(files, key=lambda each: -each.position):
-        copy = _find_copy(file.path, copies)
+        copy = _find_copy(file.path, copies) if file.word else None
         if copy is None:
             continue
         if handler.words is None:

@@ -9,7 +9,15 @@ import json
 import os
 from typing import Any
 
-from boathook.core.approval import DENY, Approval, TrustRecord, compute_hook_digest, resolve_copy_path
+from boathook.core.approval import (
+    DENY,
+    TRUST,
+    Approval,
+    TrustPlace,
+    TrustRecord,
+    compute_hook_digest,
+    resolve_copy_path,
+)
 from boathook.core.catalog import Settings, mark_untrusted
 from boathook.core.hook import ARMED, DENIED, DISABLED, MODIFIED, PROJECT, SCOPES, UNTRUSTED, USER, Hook, Script
 from boathook.core.matcher import ALL, Matcher, PatternAllowance, compile_pattern
@@ -23,6 +31,7 @@ from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_file
 from boathook.trust.snapshot import FILE, Snapshot, SnapshotError, describe_root, read_snapshot
 from boathook.trust.store import TrustStore
 from boathook.trust.verify import CHANGED, describe_change
+from boathook.trust.work_trees import LocatedPlace, find_trust_place
 
 _PROJECT_SCOPES = SCOPES[1:]
 # A reviewer sees what the project says, without what the user's hooks.toml makes of it.
@@ -51,6 +60,14 @@ class HookContent(Value):
             for path, summary in snapshot.summarize_items().items()
         )
 
+    @property
+    def relative_roots(self) -> tuple[str, ...]:
+        return tuple(make_relative(root, self.project) for root in self.snapshots)
+
+    @property
+    def relative_files(self) -> tuple[tuple[str, str], ...]:
+        return tuple((make_relative(path, self.project), summary) for path, summary in self.files)
+
 
 class ProjectHook(Value):
     hook: Hook
@@ -59,11 +76,22 @@ class ProjectHook(Value):
     record: TrustRecord | None = None
 
 
+def make_relative(path: str, project: str) -> str:
+    """Return a path as all work trees have it: relative to the project, or as it is if it is not in there."""
+    top = project.rstrip("/") + "/"
+    return path[len(top) :] if path.startswith(top) else path
+
+
+def resolve_roots(record: TrustRecord, project: str) -> tuple[str, ...]:
+    return tuple(os.path.join(os.path.realpath(project), root) for root in record.roots)
+
+
 class TrustJudge:
     """`watched_paths` may make a changed hook the trusted one again; without `is_lasting` the result must not be cached."""
 
     def __init__(self, store: TrustStore, settings: Settings) -> None:
         self._store, self._settings = store, settings
+        self._places: dict[str, TrustPlace] = {}
         self.watched_paths: list[str] = []
         self.is_lasting = True
         self.project_hooks: list[ProjectHook] = []
@@ -86,31 +114,53 @@ class TrustJudge:
         hook, written = read
         if hook.state != ARMED:
             return self._judge_unreadable(read, project, config)
-        record = self._find_record(hook, project, config)
-        if record is None or record.decision == DENY:
-            return self._mark_undecided(hook, record), written
-        trusted = self._read_from_copy(hook, record) or read
+        records = self._find_records(hook, project)
+        anywhere = self._store.find_anywhere(os.path.basename(os.path.realpath(hook.folder)))
+        if _find_denied(records) or not (records or anywhere):
+            return self._mark_undecided(hook, project, config, _find_denied(records)), written
         try:
-            content = read_hook_content(hook, project, config, record.roots)
+            content = read_hook_content(hook, project, config)
         except SnapshotError as error:
-            return self._mark_unreadable(trusted[0], error), trusted[1]
-        if content.digest != record.digest:
-            return self._mark_modified(trusted[0], content), trusted[1]
+            return self._mark_unread_folder(read, error, ProjectHook(hook, project, config, next(iter(records), None)))
+        by_digest = {**anywhere, **{record.digest: record for record in reversed(records)}}
+        record = by_digest.get(content.digest)
+        if record is None:
+            return self._mark_other_bytes(read, content, ProjectHook(hook, project, config, next(iter(records), None)))
+        self.project_hooks.append(ProjectHook(hook, project, config, record))
         copy = self._make_copy(content)
         if not copy:
             return self._mark(hook, UNTRUSTED, _NO_COPY), written
         hook, written = self._read_from_copy(hook, record) or read
-        roots = tuple(content.snapshots)
-        approval = Approval(record.digest, content.definition, roots, copy, record.override)
-        return hook.replace(handler=Script(resolve_copy_path(copy, 0, roots[0])), approval=approval), written
+        approval = _make_approval(record, content, copy)
+        return hook.replace(handler=Script(resolve_copy_path(copy, 0, approval.roots[0])), approval=approval), written
+
+    def _mark_unread_folder(self, read: ReadHook, error: SnapshotError, project_hook: ProjectHook) -> ReadHook:
+        hook, record = project_hook.hook, project_hook.record
+        if record is None:
+            self.is_lasting = False
+            return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
+        self.project_hooks.append(project_hook)
+        trusted, written = self._read_from_copy(hook, record) or read
+        return self._mark_unreadable(trusted, error), written
+
+    def _mark_other_bytes(self, read: ReadHook, content: HookContent, project_hook: ProjectHook) -> ReadHook:
+        hook, record = project_hook.hook, project_hook.record
+        if record is None:
+            # Bytes that are trusted anywhere may come back.
+            self.watched_paths += [path for path, _ in content.files]
+            return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
+        self.project_hooks.append(project_hook)
+        trusted, written = self._read_from_copy(hook, record) or read
+        return self._mark_modified(trusted, content), written
 
     def _judge_unreadable(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
         hook, _ = read
-        record = self._store.find_record(os.path.realpath(project), get_identity(hook, project))
-        trusted = self._read_from_copy(hook, record) if record is not None and record.decision != DENY else None
+        records = self._find_records(hook, project)
+        is_trusted = bool(records) and not _find_denied(records)
+        trusted = self._read_from_copy(hook, records[0]) if is_trusted else None
         if trusted is None:
             return read
-        self.project_hooks.append(ProjectHook(hook, project, config, record))
+        self.project_hooks.append(ProjectHook(hook, project, config, records[0]))
         return self._mark(trusted[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.state_reason}"), trusted[1]
 
     def _judge_entry(
@@ -120,16 +170,18 @@ class TrustJudge:
             return hook
         if hook.state == DISABLED and not self._is_disabled_by_project(hook, project, user_folder):
             return hook
-        record = self._find_record(hook, project, config)
-        if record is None and (replaced := self._find_replaced(hook, project, others)):
+        records = self._find_records(hook, project)
+        denied = _find_denied(records)
+        if not records and (replaced := self._find_replaced(hook, project, others)):
+            self.project_hooks.append(ProjectHook(hook, project, config))
             hook = hook.replace(matcher=_get_trusted_matcher(replaced))
             return self._mark(hook, MODIFIED, describe_change(CHANGED, hook.name))
-        if record is None or record.decision == DENY:
-            return self._mark_undecided(hook, record)
-        try:
-            content = read_hook_content(hook, project, config, record.roots)
-        except SnapshotError as error:
-            return self._mark_unreadable(hook, error)
+        if not records or denied:
+            return self._mark_undecided(hook, project, config, denied)
+        record, content = self._find_same_bytes(hook, project, config, records)
+        self.project_hooks.append(ProjectHook(hook, project, config, record))
+        if isinstance(content, SnapshotError):
+            return self._mark_unreadable(hook, content)
         if content.digest != record.digest:
             return self._mark_modified(hook, content)
         copy = self._make_copy(content)
@@ -137,19 +189,48 @@ class TrustJudge:
             return self._mark(hook, UNTRUSTED, _NO_COPY)
         if hook.state == DISABLED:
             return hook
-        copies = {root: resolve_copy_path(copy, index, root) for index, root in enumerate(record.roots)}
-        missing = content.bound_files.missing
-        self.watched_paths += missing
-        approval = Approval(record.digest, content.definition, record.roots, copy, record.override, missing)
+        approval = _make_approval(record, content, copy)
+        copies = {root: resolve_copy_path(copy, index, root) for index, root in enumerate(approval.roots)}
+        self.watched_paths += approval.missing_files
         return replace_with_copies(hook, content.bound_files.files, copies).replace(approval=approval)
 
-    def _find_record(self, hook: Hook, project: str, config: HooksConfig) -> TrustRecord | None:
-        record = self._store.find_record(os.path.realpath(project), get_identity(hook, project))
-        self.project_hooks.append(ProjectHook(hook, project, config, record))
-        return record
+    def _find_same_bytes(
+        self, hook: Hook, project: str, config: HooksConfig, records: tuple[TrustRecord, ...]
+    ) -> tuple[TrustRecord, HookContent | SnapshotError]:
+        """Return the decision about the bytes that are there, else the first one, and what was read for it."""
+        results: list[tuple[TrustRecord, HookContent | SnapshotError]] = []
+        for record in records:
+            try:
+                content = read_hook_content(hook, project, config, resolve_roots(record, project))
+            except SnapshotError as error:
+                results.append((record, error))
+                continue
+            if content.digest == record.digest:
+                return record, content
+            results.append((record, content))
+            self.watched_paths += [path for path, _ in content.files]
+        self.is_lasting = self.is_lasting and not any(isinstance(each, SnapshotError) for _, each in results)
+        return results[0]
 
-    def _mark_undecided(self, hook: Hook, record: TrustRecord | None) -> Hook:
-        if record is not None:
+    def find_place(self, project: str) -> TrustPlace:
+        """Return what identifies a project; its repository is looked for only if a decision could count because of it."""
+        if project not in self._places:
+            is_needed = self._store.has_repositories
+            found = find_trust_place(project) if is_needed else LocatedPlace(TrustPlace(os.path.realpath(project)))
+            self._places[project] = found.place
+            self.watched_paths += found.watch
+        return self._places[project]
+
+    def has_trusted(self, project: str) -> bool:
+        records = self._store.find_place_records(self.find_place(project))
+        return any(record.decision == TRUST for record in records)
+
+    def _find_records(self, hook: Hook, project: str) -> tuple[TrustRecord, ...]:
+        return self._store.find_records(self.find_place(project), get_identity(hook, project))
+
+    def _mark_undecided(self, hook: Hook, project: str, config: HooksConfig, denied: TrustRecord | None = None) -> Hook:
+        self.project_hooks.append(ProjectHook(hook, project, config, denied))
+        if denied is not None:
             why = f"you denied it. Allow it to be reviewed with: boathook untrust {hook.name}"
             return hook.replace(state=DENIED, state_reason=why)
         return self._mark(hook, UNTRUSTED, f"it is not trusted yet. Review it with: boathook trust {hook.name}")
@@ -183,25 +264,37 @@ class TrustJudge:
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
         by_user = bool(user_folder) and hook.state_reason.startswith(f"disabled by {user_folder}/")
-        return (
-            not by_user and self._store.find_record(os.path.realpath(project), get_identity(hook, project)) is not None
-        )
+        return not by_user and bool(self._find_records(hook, project))
 
     def _find_replaced(self, hook: Hook, project: str, others: tuple[Hook, ...]) -> tuple[TrustRecord, ...]:
         """Return the records of trusted hooks that a new one replaces: they are gone, and had its event, script and file."""
         label = _remove_digest(get_identity(hook, project))
         present = {get_identity(other, project) for other in others if other.scope in _PROJECT_SCOPES}
-        records = self._store.find_project_records(os.path.realpath(project))
+        records = self._store.find_place_records(self.find_place(project))
         gone = (record for record in records if record.identity not in present)
         return tuple(record for record in gone if _remove_digest(record.identity) == label)
 
     def find_missing(self, project: str) -> tuple[TrustRecord, ...]:
-        here = [each for each in self.project_hooks if os.path.realpath(each.project) == os.path.realpath(project)]
+        if not project:
+            return ()
+        place = self.find_place(project)
+        here = [each for each in self.project_hooks if self.find_place(each.project) == place]
         present = {_remove_digest(get_identity(each.hook, each.project)) for each in here}
-        records = self._store.find_project_records(os.path.realpath(project)) if project else ()
         return tuple(
-            record for record in records if record.decision != DENY and _remove_digest(record.identity) not in present
+            record
+            for record in self._store.find_place_records(place)
+            if record.decision != DENY and not record.earlier and _remove_digest(record.identity) not in present
         )
+
+
+def _find_denied(records: tuple[TrustRecord, ...]) -> TrustRecord | None:
+    return next((record for record in records if record.decision == DENY), None)
+
+
+def _make_approval(record: TrustRecord, content: HookContent, copy: str) -> Approval:
+    missing = content.bound_files.missing
+    roots = tuple(content.snapshots)
+    return Approval(record.digest, content.definition, roots, copy, record.override, missing, record.extent)
 
 
 def _remove_digest(identity: str) -> str:
@@ -228,12 +321,12 @@ def read_hook_content(
     if roots is None:
         roots = choose_roots(bound_files.files, project)
     snapshots = {root: read_snapshot(root) for root in roots}
-    paths = [sorted(file.path for file in bound_files.files), bound_files.missing]
+    real = os.path.realpath(project)
+    names = (sorted(file.path for file in bound_files.files), bound_files.missing)
+    paths = [[make_relative(path, real) for path in each] for each in names]
     definition = _to_canonical_json([_describe_hook(hook), *paths, _get_project_tuning(hook, config)])
     shown = tune_hook(hook, KEYS_WITHOUT_DEFAULTS, config, _NO_USER_CONFIG)
-    return HookContent(
-        shown, os.path.realpath(project), get_identity(hook, project), definition, snapshots, bound_files
-    )
+    return HookContent(shown, real, get_identity(hook, project), definition, snapshots, bound_files)
 
 
 def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookContent:

@@ -6,22 +6,25 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from boathook.core.approval import DENY, TRUST, TrustRecord, resolve_copy_path
+from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord, resolve_copy_path
 from boathook.errors import TrustError
 from boathook.system.files import FileError, read_regular, write_private
 from boathook.trust.snapshot import Snapshot, has_copies, remove_snapshot, write_snapshot
 
 _STORE_NAME, _LOCK_NAME, _COPIES_NAME = "trust.json", "trust.lock", "copies"
-_STORE_FORMAT = 2
+_STORE_FORMAT = 3
 _MAX_STORE_BYTES = 16 << 20
+# How many replaced reviews of one hook in one project are kept for other work trees.
+_MAX_EARLIER_RECORDS = 8
 _LOCK_SECONDS = 10.0
 _DAY_SECONDS = 86_400.0
+_RecordKey = tuple[str, str, str]
 _FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
     "project": str, "identity": str, "name": str, "decision": str, "digest": str, "roots": list, "files": list,
-    "definition": str, "override": bool, "time": str,
+    "definition": str, "override": bool, "time": str, "repository": str, "folder": str, "anywhere": bool, "earlier": bool,
 }  # fmt: skip
 
 
@@ -41,11 +44,23 @@ class TrustStore:
     def records(self) -> tuple[TrustRecord, ...]:
         return tuple(self._records.values())
 
-    def find_record(self, project: str, identity: str) -> TrustRecord | None:
-        return self._records.get((project, identity))
+    @property
+    def has_repositories(self) -> bool:
+        return any(record.repository for record in self._records.values())
 
-    def find_project_records(self, project: str) -> tuple[TrustRecord, ...]:
-        return tuple(record for record in self._records.values() if record.project == project)
+    def find_records(self, place: TrustPlace, identity: str) -> tuple[TrustRecord, ...]:
+        """Return the decisions that count for a hook in a project: the one of this work tree first, then the newest."""
+        records = [record for record in self.find_place_records(place) if record.identity == identity]
+        newest_first = sorted(records, key=lambda record: record.time, reverse=True)
+        return tuple(sorted(newest_first, key=lambda record: record.project != place.project))
+
+    def find_place_records(self, place: TrustPlace) -> tuple[TrustRecord, ...]:
+        return tuple(record for record in self._records.values() if record.counts_in(place))
+
+    def find_anywhere(self, folder_name: str) -> dict[str, TrustRecord]:
+        """Return the records that count in any folder, by their digests; only a hook folder of this name can have one."""
+        records = [record for record in self._records.values() if record.anywhere]
+        return {record.digest: record for record in records if os.path.basename(record.roots[0]) == folder_name}
 
     def find_copy(self, digest: str) -> str:
         path = self._get_copy_path(digest)
@@ -77,20 +92,20 @@ class TrustStore:
         return f"{self.state}/{_COPIES_NAME}/{digest}"
 
     def save_records(self, *records: TrustRecord) -> None:
-        self._change({(record.project, record.identity): record for record in records})
+        self._change(lambda stored: _add_records(stored, records))
 
     def remove_records(self, *records: TrustRecord) -> None:
-        self._change({(record.project, record.identity): None for record in records})
+        removed = {record.key for record in records}
+        self._change(lambda stored: {key: record for key, record in stored.items() if key not in removed})
 
-    def _change(self, changes: dict[tuple[str, str], TrustRecord | None]) -> None:
+    def _change(self, change: Callable[[dict[_RecordKey, TrustRecord]], dict[_RecordKey, TrustRecord]]) -> None:
         try:
             os.makedirs(self.state, mode=0o700, exist_ok=True)
             with self._lock():
                 self._records = self._read()
                 if self.error:
                     raise TrustError(self.error)
-                records = {**self._records, **changes}
-                self._records = {key: record for key, record in records.items() if record is not None}
+                self._records = change(self._records)
                 rows = [record.to_dict() for record in self._records.values()]
                 text = json.dumps({"format": _STORE_FORMAT, "records": rows}, indent=1, ensure_ascii=True)
                 write_private(self.path, text.encode() + b"\n")
@@ -130,7 +145,7 @@ class TrustStore:
                 if name not in used and os.lstat(path).st_mtime < time.time() - _DAY_SECONDS:
                     remove_snapshot(path)
 
-    def _read(self) -> dict[tuple[str, str], TrustRecord]:
+    def _read(self) -> dict[_RecordKey, TrustRecord]:
         self.error = ""
         try:
             self._check_owner()
@@ -138,7 +153,7 @@ class TrustStore:
             is_store = isinstance(data, dict) and data.get("format") == _STORE_FORMAT
             if not is_store or not isinstance(data.get("records"), list):
                 raise ValueError("it does not have the format of a trust store")
-            return {(record.project, record.identity): record for record in map(_from_json, data["records"])}
+            return {record.key: record for record in map(_from_json, data["records"])}
         except FileNotFoundError:
             return {}
         except FileError as error:
@@ -159,6 +174,27 @@ class TrustStore:
                 raise FileError("can be written by others")
 
 
+def _add_records(
+    stored: dict[_RecordKey, TrustRecord], records: Iterable[TrustRecord]
+) -> dict[_RecordKey, TrustRecord]:
+    """Return the records with some more. What one of them replaces stays for other folders, if it counts there."""
+    stored = dict(stored)
+    for record in records:
+        replaced = stored.get(record.key)
+        if replaced is not None and replaced.decision == TRUST and replaced.digest != record.digest:
+            is_shared = replaced.anywhere or (bool(replaced.repository) and record.decision == TRUST)
+            earlier = replaced.replace(earlier=True)
+            stored |= {earlier.key: earlier} if is_shared else {}
+        same = stored.get(record.replace(earlier=True).key)
+        if same is not None and (record.anywhere or not same.anywhere):
+            del stored[same.key]
+        stored[record.key] = record
+        kept = [each for each in stored.values() if each.earlier and each.key[:2] == record.key[:2]]
+        for each in sorted(kept, key=lambda one: one.time)[:-_MAX_EARLIER_RECORDS]:
+            del stored[each.key]
+    return stored
+
+
 def _from_json(row: Any) -> TrustRecord:
     if not isinstance(row, dict) or set(row) != set(_FIELD_TYPES):
         raise ValueError("a record does not have the right fields")
@@ -170,5 +206,7 @@ def _from_json(row: Any) -> TrustRecord:
     digest = row["digest"]
     if row["decision"] == TRUST and not (len(digest) == 64 and all(char in "0123456789abcdef" for char in digest)):
         raise ValueError("a record has no digest")
+    if row["anywhere"] and not row["roots"]:
+        raise ValueError("a record for any folder has no roots")
     files = tuple((str(path), str(summary)) for path, summary in row["files"])
     return TrustRecord(**{**row, "roots": tuple(map(str, row["roots"])), "files": files})
