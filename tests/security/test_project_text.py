@@ -60,7 +60,7 @@ def list_texts(value: object) -> list[str]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_nothing_that_a_project_chose_is_in_what_an_event_says(project, policy):
+def test_nothing_that_a_project_chose_is_in_what_an_event_reports(project, policy):
     write_hostile_project(project)
     for host in HOSTS:
         verdict, code, stdout, stderr = dispatch(project, host, policy)

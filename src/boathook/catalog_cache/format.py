@@ -52,6 +52,7 @@ class Compiled:
             tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
             self.head["projects"],
             self.head["counts"],
+            self.head["is_judged"],
         )
 
 

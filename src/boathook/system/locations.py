@@ -168,7 +168,7 @@ def resolve_locations(
     doubtful = {*paths.items(), *defaults.items()} - believed
     untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
     located = [locate(source, untrusted) for source in sources] if untrusted else located
-    folders = {folder.option: path for folder, path in paths.items()}
+    folders, near = {folder.option: path for folder, path in paths.items()}, [m for s in sources for m in s.lookalikes]
     untrusted_folders = {folder.option: path for folder, path in paths.items() if (folder, path) in untrusted}
     return Locations(
         start=start,
@@ -180,7 +180,7 @@ def resolve_locations(
         folders=folders,
         trust_all=trust_all,
         closed=_find_closed(start),
-        lookalikes=_find_lookalikes(start, [marker for source in sources for marker in source.lookalikes]),
+        lookalikes=_find_lookalikes(start, near),
     )
 
 
