@@ -240,9 +240,10 @@ def hosts() -> str:
         "",
         "Where a message reaches a person, as tried: that a hook is not trusted, failed or cannot be read, or what cannot be",
         "expressed.",
-        "Where it does not, the model is told once in a session, by count only, and asked to tell you. The ledger has everything.",
+        "Where it does not, the model gets a notice once in a session, by count only, and is asked to inform you.",
+        "The ledger has everything.",
         "",
-        "| agent | messages are shown in | not shown in | the model is told at |",
+        "| agent | messages are shown in | not shown in | the model gets it at |",
         "|---|---|---|---|",
         *(f"| {host.title} | {' | '.join(_list_visibility(host))} |" for host in tables),
     ]
@@ -339,7 +340,7 @@ def _files_of(name: str) -> Iterator[str]:
     shown, hidden, _ = _list_visibility(host)
     yield f"| messages are shown in | {shown} |"
     if host.hides_messages:
-        yield f"| not in | {hidden}: there the model is told once in a session, and asked to tell you |"
+        yield f"| not in | {hidden}: there the model gets a notice once in a session, and is asked to inform you |"
     if host.subagent_events:
         yield f"| sent for subagents, too | {_codes(host.subagent_events)} |"
     yield f"| evidence | {host.evidence} |"

@@ -7,7 +7,7 @@ import time
 from boathook.core.dispatch import dispatch
 from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.json_text import dumps
-from boathook.core.notices import hide_project_text, is_unreviewed
+from boathook.core.notices import hide_project_text
 from boathook.core.outcome import Decision
 from boathook.core.pattern_search import SearchBudget
 from boathook.core.text import reveal_text
@@ -69,7 +69,7 @@ class Engine:
         self._trace = parts.trace
         self._stop_counts = parts.stop_counts or _StopCountsInMemory()
         # What events say has no text of a project that nobody has reviewed.
-        self._event_catalog = catalog.replace(hooks=hide_project_text(catalog.hooks))
+        self._event_catalog = catalog.replace(hooks=hide_project_text(catalog.hooks)) if catalog.is_judged else catalog
         self._has_trusted_hooks = any(hook.approval is not None for hook in catalog.hooks)
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
@@ -258,7 +258,7 @@ class Engine:
         for hook in self._event_catalog.find_hooks(event.kind):
             reason = hook.matcher.explain_mismatch(event) if hook.kind is not None else ""
             if reason:
-                reason = "its matcher does not match" if is_unreviewed(hook) else reason
+                reason = "its matcher does not match" if hook.is_hidden else reason
                 about = f"hook '{hook.name}' for event '{hook.trigger}': {reason}"
                 self._trace(f"[HOOK DEBUG] [{hook.mode.upper()}] Not matched {about}")
 

@@ -99,7 +99,8 @@ class _Loading:
         limited = (_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks)
         ordered = sorted(limited, key=lambda hook: hook.order)
         projects = tuple((folders.name, project) for folders, project in self.projects.items())
-        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, self._count_problems(ordered))
+        counts, is_judged = self._count_problems(ordered), judge is not None
+        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged)
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None:
             return Loaded(catalog, tuple(self.watch))

@@ -247,7 +247,7 @@ def test_hooks_that_are_not_armed_are_named_before_those_not_reached():
 
 def test_one_message_names_all_hooks_that_are_not_trusted_as_they_are():
     states = {"new": UNTRUSTED, "other": MODIFIED, "no": DENIED, "off": DISABLED}
-    hooks = [*ABC, *(a_hook(name, scope="project", state=state, state_reason="why") for name, state in states.items())]
+    hooks = [*ABC, *(a_hook(name, state=state, state_reason="why", is_hidden=True) for name, state in states.items())]
     expected = ("hooks of this project did not run: new (untrusted), other (modified). Review them: boathook trust",)
     for answers in ({}, {"b": BLOCK}):
         assert drive(hooks, answers).verdict.system_message == expected

@@ -100,13 +100,14 @@ def test_hooks_that_are_there_but_cannot_be_used_are_reported(project, what):
     else:
         path.symlink_to("nowhere" if what == "a link to nothing" else "hooks")
     done = run_event(project)
-    assert (done.returncode, ".agents/hooks of this project has an error" in done.stderr) == (0, True)
+    assert (done.returncode, "the hooks folder cannot be read" in done.stderr) == (0, True)
 
 
 def test_the_text_of_a_manifest_reaches_no_terminal_unfiltered(project):
     project.write_hook("guard", BLOCK, scope="project", fields={"trigger": '"x\\e]52;c;AAAA\\a"'})
     done = run_event(project)
-    assert done.stderr == "boathook: hooks of this project did not run: guard (invalid). See why: boathook check\n"
+    assert "unknown event" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 def test_a_user_s_hook_that_a_project_s_replaces_is_reported(project):
@@ -130,7 +131,7 @@ def test_a_long_dotted_key_in_a_project_s_hooks_toml_does_not_stall_the_user_s_g
     project.write_hooks_toml("project", "[hooks]\n" + ".".join("a" * 16_000) + " = 1\n")
     done = run_event(project)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "no")
-    assert ".agents/hooks.toml of this project has an error" in done.stderr
+    assert "dots" in done.stderr
 
 
 def test_a_module_in_a_project_is_not_taken_for_a_library(project):

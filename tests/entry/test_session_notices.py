@@ -9,11 +9,11 @@ import pytest
 
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog
-from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT
+from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT, TOLD_PERSON
 from boathook.core.outcome import Outcome
 from boathook.core.verdict import FAILED, Run, Verdict
 from boathook.dialects.dialect import NATIVE, find_host_dialect
-from boathook.entry.fast_path import TOLD_PERSON, _prove_nothing_to_do
+from boathook.entry.fast_path import NEAR_MISSES, REPORTED_TO_PERSON, _prove_nothing_to_do
 from boathook.entry.options import parse_options
 from boathook.entry.session_notices import add_session_notices
 from boathook.hosts.host import HostEvent, list_host_names, load_host
@@ -45,13 +45,14 @@ def add(sessions: Sessions, host: str, verdict: Verdict, counts: dict[str, int])
     return verdict.additional_context, message
 
 
-def test_the_agents_that_hide_messages_are_known_and_can_tell_the_model():
+def test_the_agents_that_hide_messages_are_known_and_can_inform_the_model():
+    assert (NEAR_MISSES, REPORTED_TO_PERSON) == (NEAR_MISS_COUNT, TOLD_PERSON)
     assert {*HIDING} == {"cline", "codex", "copilot", "kimi-code", "qwen"}
     assert all(any(row.reaches_model for row in load_host(host).events) for host in HIDING)
 
 
 @pytest.mark.parametrize("host", HIDING)
-def test_the_model_is_told_once_in_a_session_and_by_count(tmp_path, host):
+def test_the_model_gets_a_notice_once_in_a_session_and_by_count(tmp_path, host):
     sessions = Sessions(str(tmp_path / "sessions"))
     silent, row = find_row(host, has_context=False), find_row(host, has_context=True)
     assert silent is not None
@@ -85,7 +86,7 @@ def test_failures_wait_for_an_event_that_can_carry_them(tmp_path):
     assert list((tmp_path / "sessions").iterdir()) == []
 
 
-def test_an_agent_that_shows_messages_tells_the_person_of_near_misses_once(tmp_path):
+def test_an_agent_that_shows_messages_reports_near_misses_once(tmp_path):
     sessions = Sessions(str(tmp_path / "sessions"))
     message = "3 folders or files look like hooks but are not read. See: boathook check"
     row = find_row("claude", has_context=True)
@@ -115,7 +116,7 @@ def is_proved(host: str, data: bytes) -> bool:
 @pytest.mark.parametrize(
     "counts", [{}, *({name: 1} for name in COUNT_NAMES)], ids=lambda counts: next(iter(counts), "-")
 )
-def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_said(project, monkeypatch, counts):
+def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_reported(project, monkeypatch, counts):
     project.hooks_folder("project").mkdir(parents=True)
     for name, value in project.variables.items():
         monkeypatch.setenv(name, value)

@@ -60,7 +60,7 @@ def list_texts(value: object) -> list[str]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_nothing_that_a_project_chose_is_in_what_an_event_says(project, policy):
+def test_nothing_that_a_project_chose_is_in_what_an_event_reports(project, policy):
     write_hostile_project(project)
     for host in HOSTS:
         verdict, code, stdout, stderr = dispatch(project, host, policy)
@@ -74,7 +74,7 @@ def test_nothing_that_a_project_chose_is_in_what_an_event_says(project, policy):
         assert PLAIN in said or code == 2 or policy == "block", host
 
 
-def test_the_reason_of_a_refusal_counts_all_hooks_that_nobody_has_reviewed(project):
+def test_the_reason_of_a_refusal_counts_all_hooks_without_a_review(project):
     for name in ("a", "b", "c"):
         project.write_hook(name, scope="project")
     verdict, _, _, _ = dispatch(project, NATIVE, "block")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 10
+FORMAT = 11
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -52,6 +52,7 @@ class Compiled:
             tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
             self.head["projects"],
             self.head["counts"],
+            self.head["is_judged"],
         )
 
 

@@ -47,6 +47,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         "settings": catalog.settings.to_tuple(),
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in catalog.diagnostics),
         "counts": catalog.counts,
+        "is_judged": catalog.is_judged,
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:

@@ -17,7 +17,7 @@ from boathook.core.hook import (
     Hook,
 )
 from boathook.core.matcher import InputTexts
-from boathook.core.notices import COUNT_OF_STATE, describe_file_errors, is_unreviewed
+from boathook.core.notices import COUNT_OF_STATE, describe_file_errors
 from boathook.core.prefilter import index_words, list_grams
 from boathook.core.value import Value
 from boathook.core.verdict import Skip
@@ -59,7 +59,8 @@ class Plan(Value):
 class Catalog(Value):
     """Immutable: hooks in the order of running, the settings, diagnostics about other files, and each source's project.
 
-    `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`.
+    `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`. Without `is_judged`, all hooks
+    of projects count as trusted.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -67,6 +68,7 @@ class Catalog(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     projects: tuple[tuple[str, str], ...] = ()
     counts: tuple[tuple[str, int], ...] = ()
+    is_judged: bool = True
 
     @property
     def project(self) -> str:
@@ -95,7 +97,7 @@ class Catalog(Value):
                     hook.state_reason,
                     is_warning=should_report_skip(hook),
                     state=hook.state,
-                    count_name=COUNT_OF_STATE.get(hook.state, "") if is_unreviewed(hook) else "",
+                    count_name=COUNT_OF_STATE.get(hook.state, "") if hook.is_hidden else "",
                 )
                 for hook in self.find_hooks(event.kind)
                 if not can_take_part(hook)
@@ -107,7 +109,7 @@ class Catalog(Value):
 
     def _list_file_skips(self) -> tuple[Skip, ...]:
         errors = [diagnostic for diagnostic in self.diagnostics if diagnostic.level == "error"]
-        projects = [project for _, project in self.projects if project]
+        projects = [project for _, project in self.projects if project and self.is_judged]
         return tuple(
             Skip(path, f"ignored: {message}", is_warning=True, is_hook=False, is_for_model=is_for_model)
             for path, message, is_for_model in describe_file_errors(errors, projects)

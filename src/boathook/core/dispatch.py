@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from boathook.core.catalog import GROUP_ORDER, Stage
 from boathook.core.json_text import dumps, get_at_place, is_same_json
-from boathook.core.notices import is_unreviewed
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import REFUSED, TIMEOUT, Call, Exit, Run, Skip, Verdict, describe_refused
 
@@ -190,11 +189,11 @@ def _run_again(state: _DispatchState) -> StageRuns:
 
 def _join_refusals(state: _DispatchState, outcome: Outcome) -> Outcome:
     """Return an outcome in which one reason counts all hooks that are refused because nobody has reviewed them."""
-    refused = [run for run in state.runs if run.status == REFUSED and is_unreviewed(run.hook)]
+    refused = [run for run in state.runs if run.status == REFUSED and run.hook.is_hidden]
     if not refused:
         return outcome
     hooks = {run.hook.order: run.hook for run in refused} | {hook.order: hook for hook in state.not_reached}
-    joined = describe_refused(filter(is_unreviewed, hooks.values()))
+    joined = describe_refused(hook for hook in hooks.values() if hook.is_hidden)
     single = {run.outcome.reason for run in refused}
     reasons = dict.fromkeys((decision, joined if text in single else text) for decision, text in outcome.all_reasons)
     return outcome.replace(all_reasons=tuple(reasons))

@@ -171,6 +171,8 @@ class Hook(Value):
     sandbox: str = BASIC
     network: bool = False
     imports: str = OWN_IMPORTS
+    # Its texts were replaced for events: see `boathook.core.notices`.
+    is_hidden: bool = False
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -30,6 +30,8 @@ _STATE_REASONS = {
     INVALID: "its definition has an error. See it with: boathook check",
     NO_ENTRY: "it has no script to run. See: boathook check",
 }
+# In the file of what was reported in a session: near misses, to the person.
+TOLD_PERSON = "person"
 UNTRUSTED_COUNT, BROKEN_COUNT, MISSING_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
     *("untrusted", "broken", "missing", "near-miss", "failed"),
 )
@@ -99,26 +101,26 @@ def is_plain_name(name: str) -> bool:
     return 0 < len(name) <= MAX_PLAIN_CHARS and name[0] != "-" and _PLAIN_CHARS.issuperset(name)
 
 
-def is_unreviewed(hook: Hook) -> bool:
+def _is_unreviewed(hook: Hook) -> bool:
     """Whether a project chose the text of a hook that cannot run, and no person has trusted it as it is."""
     return hook.scope != USER and hook.state in COUNT_OF_STATE and hook.approval is None
 
 
 def hide_project_text(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     """Return hooks for an event, in the order of running: nothing that an unreviewed project chose is in their texts."""
-    if not any(map(is_unreviewed, hooks)):
+    if not any(map(_is_unreviewed, hooks)):
         return hooks
     # The order depends on the names.
     return tuple(sorted(map(hide_hook_text, hooks), key=lambda hook: hook.order))
 
 
 def hide_hook_text(hook: Hook) -> Hook:
-    if not is_unreviewed(hook):
+    if not _is_unreviewed(hook):
         return hook
     # The name of an entry of settings.json is made of words of its command.
     is_plain = is_plain_name(hook.name) and not hook.runs_together
     name = hook.name if is_plain else f"hook-{_make_digest(f'{hook.path} {hook.place} {hook.name}')}"
-    return hook.replace(name=name, state_reason=_STATE_REASONS[hook.state], description="")
+    return hook.replace(name=name, state_reason=_STATE_REASONS[hook.state], description="", is_hidden=True)
 
 
 def _make_digest(text: str) -> str:

@@ -13,7 +13,6 @@ from boathook.core.notices import (
     describe_broken,
     describe_counts,
     describe_untrusted,
-    is_unreviewed,
 )
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
@@ -158,7 +157,7 @@ class Policy(Value):
 def make_failure_outcome(call: Call, status: str, error: str) -> Outcome:
     if call.hook.on_failure != "block":
         return NOTHING
-    if is_unreviewed(call.hook):
+    if call.hook.is_hidden:
         return Outcome.block(describe_refused((call.hook,)))
     return Outcome.block(f"hook '{call.hook.name}' {STATUS_WORDS[status]}: {error}")
 

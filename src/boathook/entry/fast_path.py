@@ -28,8 +28,8 @@ from boathook.system.locations import (
 # The tools that write files, under every name that the files of a patch have (see `core.patch`).
 FILE_TOOLS = ("WriteFile", "Write", "EditFile", "Edit", "DeleteFile")
 
-# In the file of what was said in a session: that the person was told of near misses.
-TOLD_PERSON = "person"
+# As in `core.notices`, which is not imported here.
+NEAR_MISSES, REPORTED_TO_PERSON = "near-miss", "person"
 MAX_SESSION_CHARS = 128
 
 TYPE_CHECKING = False
@@ -235,7 +235,7 @@ def _has_untold(
     """Whether something is to be said at this event, because it was not yet said in the session."""
     counts = [name for name, _ in compiled.head["counts"]]
     tells_model = rule["hides_messages"] and has_context
-    wanted = {*(counts if tells_model else ()), *((TOLD_PERSON,) if "near-miss" in counts else ())}
+    wanted = {*(counts if tells_model else ()), *((REPORTED_TO_PERSON,) if NEAR_MISSES in counts else ())}
     if not wanted and not tells_model:
         return False
     places = [get_at_place(event, place) for place in rule["session_keys"]]

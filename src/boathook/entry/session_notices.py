@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, UNTRUSTED_COUNT, describe_counts
+from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, TOLD_PERSON, UNTRUSTED_COUNT, describe_counts
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import OK
-from boathook.entry.fast_path import TOLD_PERSON
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

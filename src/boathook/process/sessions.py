@@ -114,7 +114,7 @@ class Sessions:
         self._write(session, "told", " ".join(sorted(self.read_told(session) | names)))
 
     def count_failures(self, session: str, new: int) -> int:
-        """Add to the failures that the model of a session has not been told of, and return how many there are."""
+        """Add to the failures that were not yet reported to the model of a session, and return how many there are."""
         path = self._find_path(session, "failing") if session else None
         try:
             text = read_text(path, 16) if path is not None else ""

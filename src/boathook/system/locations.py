@@ -164,8 +164,7 @@ def resolve_locations(
         return folders
 
     located = [locate(source, ()) for source in sources]
-    believed = {(folder, path) for folder, path in paths.items() if folder.option in given}
-    doubtful = {*paths.items(), *defaults.items()} - believed
+    doubtful = {*paths.items(), *defaults.items()} - {item for item in paths.items() if item[0].option in given}
     untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
     located = [locate(source, untrusted) for source in sources] if untrusted else located
     folders = {folder.option: path for folder, path in paths.items()}
@@ -180,11 +179,12 @@ def resolve_locations(
         folders=folders,
         trust_all=trust_all,
         closed=_find_closed(start),
-        lookalikes=_find_lookalikes(start, [marker for source in sources for marker in source.lookalikes]),
+        lookalikes=_find_lookalikes(start, sources),
     )
 
 
-def _find_lookalikes(start: str, markers: "list[str]") -> "tuple[str, ...]":
+def _find_lookalikes(start: str, sources: "list[LocatedSource]") -> "tuple[str, ...]":
+    markers = [marker for source in sources for marker in source.lookalikes]
     found = [(_find_upwards(start, (marker,)), marker) for marker in markers]
     return tuple([folder.rstrip("/") + marker for folder, marker in found if folder])
 
