@@ -12,7 +12,7 @@ import pytest
 
 from boathook.cli import pager, trust_review
 from boathook.cli.trust import trust_hooks
-from boathook.core.visible_text import reveal_text
+from boathook.core.text import reveal_text
 from tests.scratch_project import make_settings
 
 PAYLOAD = 'touch "$AGENT_PROJECT_DIR/ran"'
@@ -220,12 +220,13 @@ INVISIBLE = (
 @pytest.mark.parametrize("code", INVISIBLE, ids=hex)
 def test_a_character_that_cannot_be_seen_is_made_visible(code):
     shown = reveal_text(f"a{chr(code)}b")
-    assert shown in (f"a\\x{code:02x}b", f"a\\u{code:04x}b", f"a\\U{code:08x}b")
+    assert shown == f"a{chr(code).encode('unicode_escape').decode()}b"
+    assert shown.isascii()
 
 
 def test_what_can_be_seen_stays_as_it_is():
     text = "if [ a ]; then\techo 'Grüße, 世界, 안녕, नमस्ते ✓ 🙂 e\u0301'; fi"
-    assert reveal_text(text) == text
+    assert reveal_text(text, keep="\t") == text
 
 
 def test_every_part_of_a_review_is_made_visible(project):

@@ -12,8 +12,8 @@ from boathook.cli.show import STATE_STYLES, echo, format_count
 from boathook.core.approval import DENY, TrustPlace, TrustRecord, resolve_copy_path
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
+from boathook.core.text import reveal_text
 from boathook.core.value import Value
-from boathook.core.visible_text import reveal_text
 from boathook.system.programs import ENTRY_NAMES
 from boathook.trust.bound_files import BoundFiles
 from boathook.trust.judge import HookContent, make_relative, resolve_roots
@@ -70,7 +70,7 @@ class Review:
 
     def add_text(self, lines: list[StyledLine]) -> None:
         """Add the lines of one file, or of the difference between two, up to the limit of all."""
-        shown = [(f"    {reveal_text(line)}", style) for line, style in lines]
+        shown = [("    " + reveal_text(line, keep="\t"), style) for line, style in lines]
         for index, (line, style) in enumerate(shown):
             self._bytes_left -= len(line.encode("utf-8", "backslashreplace")) + 1
             if self._bytes_left < 0:

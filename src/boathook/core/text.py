@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 MAX_REASON_CHARS = 8192
-# Letters and marks that look like nothing.
-_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# Letters and marks that look like nothing: joiners, fillers of Hangul and Khmer, blank Braille, and variation selectors.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\U0001d159") | frozenset(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
 CONTROL_CHARS = {code: None for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
 
 
