@@ -229,14 +229,14 @@ class Engine:
             )
         if not error_message:
             return recorded
-        warning = Skip(recorder.ledger_path, error_message, is_warning=True, is_hook=False)
+        warning = Skip(recorder.ledger_path, error_message, is_warning=True, is_hook=False, is_for_model=True)
         return verdict.replace(skipped=(*verdict.skipped, warning))
 
     def _start_background(self, calls: tuple[Call, ...]) -> tuple[tuple[StartedHook, ...], tuple[Skip, ...]]:
         results: list[StartedHook | Skip] = []
         recorder = self._parts.recorder
         if recorder is not None and (error_message := recorder.find_log_error()):
-            results.append(Skip(recorder.log_path, error_message, is_warning=True, is_hook=False))
+            results.append(Skip(recorder.log_path, error_message, is_warning=True, is_hook=False, is_for_model=True))
         for call in calls:
             try:
                 results += self._parts.background.start((call,))
@@ -266,7 +266,9 @@ class Engine:
 def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudget) -> tuple[Verdict, tuple[Call, ...]]:
     """Report the patterns that count as a match because they could not be searched to the end."""
     verdict, background = ended
-    reports = tuple(Skip("matcher", why, is_warning=True, is_hook=False) for why in budget.describe_unfinished())
+    reports = tuple(
+        Skip("matcher", why, is_warning=True, is_hook=False, is_for_model=True) for why in budget.describe_unfinished()
+    )
     return (verdict.replace(skipped=verdict.skipped + reports) if reports else verdict), background
 
 

@@ -54,6 +54,7 @@ def test_list_json_has_every_field_of_the_contract(project: ScratchProject) -> N
         "handler": {"kind": "script", "folder": str(folder)},
         "metadata": None,
         "diagnostics": [],
+        "trusted_in": None,
     }
 
 

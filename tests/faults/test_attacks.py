@@ -403,7 +403,7 @@ else:
 
 
 def test_an_engine_inside_a_hook_of_an_engine_leaves_nothing_either(project: FaultProject) -> None:
-    project.write_hook("nested", NESTED, script_name="run.py", timeout=LONG_MS)
+    project.write_hook("nested", NESTED, script_name="run.py", timeout=LONG_MS, env="[PROBE_PROJECT]")
     result = project.fire_in_process()
     assert (result.runs, (project.scratch / "inside").exists()) == ([("nested", "ok", 0, "none")], True)
     assert_clean(project, result, 10.0)

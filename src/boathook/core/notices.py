@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MAX_NAMED = 5
 MAX_PLAIN_CHARS = 64
 _PLAIN_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-# The files of a project that can have errors, below its folder.
-_PROJECT_PLACES = (".agents/hooks", ".agents/hooks.toml", ".claude/settings.json", ".claude/settings.local.json")
+# The files of sources are directly in a folder of a project, such as `.agents/hooks.toml`.
+_MAX_PLACE_PARTS = 2
 # Files of the user, wherever they are; their folders are believed, or they are not read.
 _OWN_NAMES = ("hooks", "hooks.toml", "settings.json", "trust.json", "installed_plugins.json")
 # What is said about an unreviewed hook instead of its own reason, which may quote its files.
@@ -149,7 +149,12 @@ def describe_file_errors(diagnostics: Sequence[Diagnostic], projects: Sequence[s
 
 
 def _find_known_place(path: str, projects: Sequence[str]) -> str:
-    places = [
-        path[len(project.rstrip("/")) + 1 :] for project in projects if path.startswith(f"{project.rstrip('/')}/")
-    ]
-    return next((place for place in places if place in _PROJECT_PLACES), "")
+    """Return the place of a file below a project, "" unless it is a plain one that a source reads in every project."""
+    roots = [f"{project.rstrip('/')}/" for project in projects]
+    places = [path.removeprefix(root) for root in roots if path.startswith(root)]
+    return next((place for place in places if _is_plain_place(place)), "")
+
+
+def _is_plain_place(place: str) -> bool:
+    parts = place.split("/")
+    return len(parts) <= _MAX_PLACE_PARTS and all(is_plain_name(part.replace(".", "")) for part in parts)
