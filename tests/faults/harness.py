@@ -169,7 +169,7 @@ class FaultProject(ScratchProject):
 
     def make_probe_command(self, code: str) -> tuple[list[str], dict[str, str]]:
         """Return the command and the environment of a child interpreter."""
-        env = {**self.environment, "PROBE_PROJECT": str(self.path)}
+        env = {**self.environment, "PROBE_PROJECT_DIR": str(self.path)}
         imports = f"import sys\nsys.path.insert(0, {str(HERE)!r})\nfrom probe import *\n"
         return [sys.executable, "-c", f"{imports}{code}\n"], env
 

@@ -21,7 +21,7 @@ def load(**more: Any) -> boathook.Engine:
     """Load the engine of the project under test."""
     config, state = (Path(os.environ[f"XDG_{kind}_HOME"]) for kind in ("CONFIG", "STATE"))
     folders = {"config": config / "agents", "state": state / "boathook"}
-    return boathook.load(os.environ["PROBE_PROJECT"], **folders, **{"trust_all": True, **more})
+    return boathook.load(os.environ["PROBE_PROJECT_DIR"], **folders, **{"trust_all": True, **more})
 
 
 def descriptors() -> list[str]:

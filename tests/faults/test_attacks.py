@@ -403,7 +403,7 @@ else:
 
 
 def test_an_engine_inside_a_hook_of_an_engine_leaves_nothing_either(project: FaultProject) -> None:
-    project.write_hook("nested", NESTED, script_name="run.py", timeout=LONG_MS, env="[PROBE_PROJECT]")
+    project.write_hook("nested", NESTED, script_name="run.py", timeout=LONG_MS)
     result = project.fire_in_process()
     assert (result.runs, (project.scratch / "inside").exists()) == ([("nested", "ok", 0, "none")], True)
     assert_clean(project, result, 10.0)
@@ -493,7 +493,7 @@ def test_a_script_that_somebody_is_writing_is_tried_again(project: FaultProject)
     project.write_hook("guard", NO, timeout=LONG_MS)
     code = """
 import threading
-handle = os.open(Path(os.environ["PROBE_PROJECT"], ".agents/hooks/guard/scripts/run.sh"), os.O_WRONLY)
+handle = os.open(Path(os.environ["PROBE_PROJECT_DIR"], ".agents/hooks/guard/scripts/run.sh"), os.O_WRONLY)
 engine = load()
 threading.Timer(0.02, os.close, (handle,)).start()
 report(engine.dispatch(EVENT).to_json())

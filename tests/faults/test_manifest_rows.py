@@ -461,7 +461,7 @@ def test_row_69_a_script_changed_after_loading_runs_as_it_is_now(project: FaultP
     code = """
 engine = load()
 before = engine.dispatch(EVENT).reasons
-script = Path(os.environ["PROBE_PROJECT"], ".agents/hooks/guard/scripts/run.sh")
+script = Path(os.environ["PROBE_PROJECT_DIR"], ".agents/hooks/guard/scripts/run.sh")
 script.write_text("#!/bin/sh\\necho changed >&2; exit 2\\n")
 report({"reasons": [*before, *engine.dispatch(EVENT).reasons]})
 """
