@@ -154,10 +154,11 @@ def find_stdin_script(command: ShellCommand, words: list[ShellWord]) -> ShellWor
 class IndirectRun(Value):
     """Something that a command names without its path: the files of the project that it may be, and the command."""
 
-    # `is_open`: it may also be something else, which is not known.
+    # `is_open`: it may also be something else, which is not known. `is_module`: Python would import it.
     paths: tuple[str, ...]
     text: str
     is_open: bool
+    is_module: bool = False
 
 
 def find_indirect_run(words: list[ShellWord]) -> IndirectRun | None:
@@ -174,7 +175,7 @@ def find_indirect_run(words: list[ShellWord]) -> IndirectRun | None:
     if not _MODULE_NAME.fullmatch(module):
         return IndirectRun((), text, is_open=True)
     path = module.replace(".", "/")
-    return IndirectRun((f"{path}.py", f"{path}/__main__.py"), text, is_open=False)
+    return IndirectRun((f"{path}.py", f"{path}/__main__.py"), text, is_open=False, is_module=True)
 
 
 def _get_program_name(word: ShellWord) -> str:

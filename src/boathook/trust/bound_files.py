@@ -28,7 +28,7 @@ _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
 class BoundFile(Value):
     """A file that a command runs: its real path, and the word that names it, by its index or by where it begins in the line."""
 
-    # A file that is named in another way (`python -m`) has no word. It is covered, but it runs where it is.
+    # A file that is named in another way (`npx`) has no word. It is covered, but it runs where it is.
     path: str
     position: int = -1
     word: str = ""
@@ -62,6 +62,8 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
     files: list[BoundFile] = []
     missing: list[str] = []
     programs: list[str] = []
+    # Python imports them only with `imports: project`. If they were bound, a module that is put there would disarm the hook.
+    modules: list[str] = []
     for base, command, words in _iter_commands(commands, project):
         for word in _find_run_words(command, words):
             if base is not None or (word.value or "").startswith("/"):
@@ -73,12 +75,15 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
         indirect = find_indirect_run(words)
         if indirect is not None:
             paths = [path for path in (_resolve_within(base or "/", name, tops) for name in indirect.paths) if path]
-            existing = [BoundFile(path) for path in paths if os.path.isfile(path)]
-            files += existing
-            missing += [path for path in paths if not existing and not os.path.lexists(path)]
+            existing = [path for path in paths if os.path.isfile(path)]
+            if indirect.is_module:
+                modules += existing
+            else:
+                files += [BoundFile(path) for path in existing]
+                missing += [path for path in paths if not existing and not os.path.lexists(path)]
             programs += [indirect.text] if base is None or (indirect.is_open and not existing) else []
     words = [word for command in commands for word in (*command.words, *_list_inputs(command))]
-    named = {_resolve_within(project, word.value, tops) for word in words if word.value}
+    named = {*modules, *(_resolve_within(project, word.value, tops) for word in words if word.value)}
     unbound = sorted(path for path in named - {file.path for file in files} if path and os.path.isfile(path))
     return BoundFiles(tuple(files), tuple(dict.fromkeys(missing)), tuple(unbound), unclear, tuple(programs))
 
