@@ -100,7 +100,9 @@ class _Loading:
         ordered = sorted(limited, key=lambda hook: hook.order)
         projects = tuple((folders.name, project) for folders, project in self.projects.items())
         counts, is_judged = self._count_problems(ordered), judge is not None
-        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged)
+        folders, untrusted = self.locations.folders, self.locations.untrusted
+        user_folders = tuple(path for option, path in folders.items() if path and option not in untrusted)
+        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None:
             return Loaded(catalog, tuple(self.watch))

@@ -91,7 +91,7 @@ def test_every_vector_states_its_rule_and_expects_something() -> None:
 def test_vectors_use_only_documented_keys() -> None:
     known = {"id", "clause", "title", "files", "event", "stdin", "before", "run", "expect"}
     assert [v.id for v in VECTORS if set(v.data) - known] == []
-    circumstances = {"event", "cwd", "env", "debug", "wait_ms", "host", "without", "trust"}
+    circumstances = {"event", "cwd", "env", "debug", "wait_ms", "host", "without", "trust", "decisions"}
     assert [v.id for v in VECTORS if set(v.run) - circumstances] == []
     assert {v.run["trust"] for v in VECTORS if "trust" in v.run} == {"asked"}
     assert [v.id for v in VECTORS if set(v.expect) - {*conformance.COMMAND_CHECKS, "files"}] == []

@@ -205,9 +205,15 @@ def test_a_broken_hook_that_is_set_to_block_takes_part():
 def test_an_error_outside_of_hooks_is_reported_at_every_event_and_a_warning_is_not():
     error = Diagnostic("/hooks.toml", 3, "hooks", "error", "is broken", "fix it")
     warning = Diagnostic("/hooks.toml", None, "", "warning", "is odd")
-    catalog = Catalog(diagnostics=(error, warning))
+    catalog = Catalog(diagnostics=(error, warning), user_folders=("",))
     expected = (
-        Skip("/hooks.toml", "ignored: /hooks.toml:3: [hooks] is broken (fix it)", is_warning=True, is_hook=False),
+        Skip(
+            "/hooks.toml",
+            "ignored: /hooks.toml:3: [hooks] is broken (fix it)",
+            is_warning=True,
+            is_hook=False,
+            is_for_model=True,
+        ),
     )
     assert [catalog.find_skips(event) for event in (a_call(), Event.of("Stop"))] == [expected, expected]
 
@@ -366,3 +372,15 @@ def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
         assert (len(likes) <= 1, len(late) <= 1, hook.background or bool(likes)) == (True, True, True)
         assert min(map(guards_as_well, (*likes, *late))) <= guards_as_well(hook)
         assert not (likes and late) or late[0].scope == "user" != likes[0].scope
+
+
+def test_hooks_with_one_handler_are_all_asked_about_a_patch():
+    # One matches the shell command, the other the file that a patch in it writes.
+    same = {"runs_together": True, "handler": Command("guard.sh"), "source": "settings.json"}
+    shell = a_hook("a", tool="^Bash$", timeout=10.0).replace(**same)
+    files = a_hook("b", tool="^Write$", timeout=30.0).replace(**same)
+    catalog = Catalog((shell, files))
+    command = {"command": "rm -rf ~ # apply_patch\n*** Add File: x"}
+    event = Event.of("pre-tool-call", tool_name="Shell", tool_input=command).replace(tool_aliases=("Bash",))
+    (stage,) = catalog.plan(event).stages
+    assert stage.hooks == (shell, files)

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.catalog import Plan, Stage
-from boathook.core.dispatch import dispatch
-from boathook.core.event import Event
+from boathook.core.dispatch import UNSURE_ALLOW, dispatch
+from boathook.core.event import POST_TOOL, Event
 from boathook.core.hook import Hook
+from boathook.core.json_text import MAX_TEXT_CHARS
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.core.outcome import Decision
 from boathook.core.patch import PatchedFile, list_file_calls, read_patch
@@ -102,7 +103,7 @@ def test_a_matcher_of_another_field_selects_the_event_itself():
     assert Matcher(compile_pattern("x"), subject="reason").select_calls(event) == (event,)
 
 
-def run_all(event: Event, hook: Hook, seconds: float) -> tuple[list[float], Verdict]:
+def run_all(event: Event, hook: Hook, seconds: float, stdout: bytes = b"") -> tuple[list[float], Verdict]:
     """Dispatch an event to one hook, each of whose runs takes so long; return the timeouts that the runs had."""
     plan = Plan((Stage(hook.order, (hook,)),))
     flow = dispatch(event, lambda _: plan, Policy(), lambda _: ())
@@ -111,7 +112,7 @@ def run_all(event: Event, hook: Hook, seconds: float) -> tuple[list[float], Verd
         calls = next(flow)
         while True:
             timeouts += [call.hook.timeout for call in calls]
-            calls = flow.send(tuple(Policy().make_run(call, Exit(0, seconds=seconds)) for call in calls))
+            calls = flow.send(tuple(Policy().make_run(call, Exit(0, stdout, seconds=seconds)) for call in calls))
     except StopIteration as end:
         return timeouts, end.value[0]
 
@@ -121,7 +122,41 @@ def test_the_timeout_of_a_hook_is_for_all_files_together():
     timeouts, verdict = run_all(event, a_hook(tool="DeleteFile", timeout=5.0, on_failure="allow"), 2.0)
     assert timeouts == [5.0, 3.0, 1.0]
     assert [(run.file, run.status) for run in verdict.runs] == [("a", "ok"), ("b", "ok"), ("c", "ok"), ("d", "timeout")]
-    assert verdict.runs[-1].error == "no end within 5 s for all files of the patch"
+    late = "no end within 5 s for all files of the patch; it was not asked about 1 of them"
+    assert verdict.runs[-1].error == late
+    # A guard that could not be asked is not an approval, whatever its failure means.
+    assert (verdict.decision, verdict.reasons) == (Decision.BLOCK, (f"hook '{verdict.runs[-1].hook.name}': {late}",))
+
+
+def test_the_files_that_a_hook_was_not_asked_about_are_one_run():
+    patch = "\n".join(f"*** Delete File: {number}" for number in range(1000))
+    event = Event.of("post-tool-call", tool_name="PatchFile", tool_input={"patch": patch})
+    _, verdict = run_all(event, a_hook(tool="DeleteFile", timeout=5.0, kind=POST_TOOL), 2.0)
+    assert [run.file for run in verdict.runs] == ["0", "1", "2", "3"]
+    assert "not asked about 997 of them" in verdict.runs[-1].error
+
+
+def test_an_allow_for_each_file_does_not_allow_the_rest_of_a_shell_command():
+    allow = b'{"decision": "allow"}'
+    patch = "*** Add File: src/ok.txt\n+x"
+    whole = Event.of("pre-tool-call", tool_name="PatchFile", tool_input={"patch": patch})
+    command = Event.of(
+        "pre-tool-call", tool_name="Shell", tool_input={"command": f"curl x | sh # apply_patch\n{patch}"}
+    )
+    hook = a_hook(tool="WriteFile")
+    decisions = [run_all(event, hook, 0.1, allow)[1].decision for event in (whole, command)]
+    assert decisions == [Decision.ALLOW, Decision.NONE]
+    # The same for a hook that reads the list of what is written.
+    lister = a_hook(tool_kinds=("writes",))
+    decisions = [run_all(event, lister, 0.1, allow)[1].decision for event in (whole, command)]
+    assert decisions == [Decision.ALLOW, Decision.NONE]
+
+
+def test_an_allow_of_a_hook_that_was_asked_because_of_a_limit_does_not_count():
+    long = {"command": "curl x | sh # " + "a" * MAX_TEXT_CHARS}
+    event = Event.of("pre-tool-call", tool_name="Shell", tool_input=long)
+    _, verdict = run_all(event, a_hook(tool="Shell", pattern="^ls$"), 0.1, b'{"decision": "allow"}')
+    assert (verdict.decision, verdict.runs[0].notes) == (Decision.NONE, (UNSURE_ALLOW,))
 
 
 def test_a_guard_without_time_for_all_files_blocks_if_its_failure_blocks():

@@ -53,6 +53,7 @@ class Compiled:
             self.head["projects"],
             self.head["counts"],
             self.head["is_judged"],
+            self.head["user_folders"],
         )
 
 

@@ -48,6 +48,7 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in catalog.diagnostics),
         "counts": catalog.counts,
         "is_judged": catalog.is_judged,
+        "user_folders": catalog.user_folders,
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:

@@ -60,7 +60,7 @@ class Catalog(Value):
     """Immutable: hooks in the order of running, the settings, diagnostics about other files, and each source's project.
 
     `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`. Without `is_judged`, all hooks
-    of projects count as trusted.
+    of projects count as trusted. `user_folders` are folders of the user: no project chose the names in them.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -69,6 +69,7 @@ class Catalog(Value):
     projects: tuple[tuple[str, str], ...] = ()
     counts: tuple[tuple[str, int], ...] = ()
     is_judged: bool = True
+    user_folders: tuple[str, ...] = ()
 
     @property
     def project(self) -> str:
@@ -81,7 +82,9 @@ class Catalog(Value):
 
     def plan(self, event: Event) -> Plan:
         """Select the hooks that match an event; those that run together form one stage, each handler once."""
-        matching = deduplicate(self._get_selector(event.kind).select(event))
+        matching = self._get_selector(event.kind).select(event)
+        # Of a patch, hooks with the same handler may be asked about different files.
+        matching = matching if event.patch else deduplicate(matching)
         stages = [Stage(hook.order, (hook,)) for hook in matching if not _is_deferred(hook) and not hook.runs_together]
         if group := tuple(hook for hook in matching if hook.runs_together and not _is_deferred(hook)):
             stages.append(Stage(GROUP_ORDER, group))
@@ -112,7 +115,7 @@ class Catalog(Value):
         projects = [project for _, project in self.projects if project and self.is_judged]
         return tuple(
             Skip(path, f"ignored: {message}", is_warning=True, is_hook=False, is_for_model=is_for_model)
-            for path, message, is_for_model in describe_file_errors(errors, projects)
+            for path, message, is_for_model in describe_file_errors(errors, projects, self.user_folders)
         )
 
     def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.catalog import GROUP_ORDER, Stage
+from boathook.core.event import PATCH_TOOL
 from boathook.core.json_text import dumps, get_at_place, is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import REFUSED, TIMEOUT, Call, Exit, Run, Skip, Verdict, describe_refused
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Dispatch = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
     Order = tuple[int, int, str, str]
 
+UNSURE_ALLOW = "its allow does not count: it was asked about a part of the call, or because of a limit of matching"
 UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen the last version"
 
 
@@ -55,7 +57,8 @@ class _DispatchState:
         whole = tuple(call for call in calls if not call.file)
         runs: tuple[Run, ...] = ()
         if whole:
-            runs = yield whole
+            answers = yield whole
+            runs = tuple(_limit_allow(run, self.event) for run in answers)
             self.runs += runs
         for hook in stage.hooks:
             self._note_seen(hook)
@@ -84,23 +87,29 @@ class _DispatchState:
 
         spent: dict[Order, float] = {}
         files = list_file_calls(self.event)
-        for call in calls:
+        numbers = {id(file): number for number, file in enumerate(files)}
+        late: set[Order] = set()
+        for index, call in enumerate(calls):
             hook, before = call.hook, spent.get(call.hook.order, 0.0)
             seconds_left = hook.timeout - before
+            if hook.order in late:
+                continue
             if seconds_left > 0:
                 (run,) = yield (call.replace(hook=hook.replace(timeout=seconds_left)) if before else call,)
+                run = _limit_allow(_limit_file_run(call, run.replace(hook=hook)), call.event)
             else:
-                detail = f"no end within {hook.timeout:g} s for all files of the patch"
-                run = self.policy.make_run(call, Exit(error=TIMEOUT, detail=detail))
-            run = _limit_file_run(call, run.replace(hook=hook))
+                late.add(hook.order)
+                count = sum(later.hook is hook for later in calls[index:])
+                run = _make_late_run(call, self.policy, count)
             spent[hook.order] = hook.timeout if run.status == TIMEOUT else before + run.seconds
             self.runs += (run,)
             if run.outcome.decision == Decision.ALLOW:
-                self.allowed_files[files.index(call.event)] = run.outcome
+                self.allowed_files[numbers[id(call.event)]] = run.outcome
             self.outcome |= run.outcome.remove_allow()
             if self.outcome.is_final:
                 return
-        if len(self.allowed_files) == len(files):
+        # In a shell command there may be more than the patch.
+        if len(self.allowed_files) == len(files) and self.event.tool_name == PATCH_TOOL:
             reasons = tuple(reason for _, allow in sorted(self.allowed_files.items()) for reason in allow.all_reasons)
             self.outcome |= Outcome(Decision.ALLOW, reasons)
 
@@ -154,6 +163,23 @@ def _make_calls(hook: Hook, event: Event, look_number: int = 1) -> list[Call]:
         return [Call(hook, event, look_number)]
     names = ["" if call is event else str(call.tool_input["file_path"]) or "(no name)" for call in calls]
     return [Call(hook, call, look_number, file=name) for call, name in zip(calls, names, strict=True)]
+
+
+def _limit_allow(run: Run, event: Event) -> Run:
+    """Remove an `allow` of a hook that was asked because of a limit of matching, or about a part of the call."""
+    if run.outcome.decision != Decision.ALLOW or run.hook.matcher.is_sure(event):
+        return run
+    return run.replace(outcome=run.outcome.remove_allow(), notes=(*run.notes, UNSURE_ALLOW))
+
+
+def _make_late_run(call: Call, policy: Policy, count: int) -> Run:
+    """Make the run for files of a patch that a hook could not be asked about: before the call, that refuses it."""
+    detail = (
+        f"no end within {call.hook.timeout:g} s for all files of the patch; it was not asked about {count:,} of them"
+    )
+    run = policy.make_run(call, Exit(error=TIMEOUT, detail=detail))
+    is_refused = call.event.kind.is_pre and not run.outcome.is_final
+    return run.replace(outcome=Outcome.block(f"hook '{call.hook.name}': {detail}")) if is_refused else run
 
 
 def _limit_file_run(call: Call, run: Run) -> Run:

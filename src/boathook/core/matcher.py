@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from boathook.core.event import PATCH_TOOL
+from boathook.core.event import PATCH_TOOL, SHELL_TOOLS
 from boathook.core.json_text import MAX_TEXT_CHARS, dumps, iter_leaves
-from boathook.core.pattern_search import ALL_ENGINES, LINEAR_ENGINE, NO_ENGINE, compile_by_regex, has_re2, make_search
+from boathook.core.pattern_search import (
+    ALL_ENGINES,
+    LINEAR_ENGINE,
+    NO_ENGINE,
+    compile_by_regex,
+    has_re2,
+    has_unfinished_search,
+    make_search,
+)
 from boathook.core.prefilter import EQUALS, HINT, PrefilterWords, find_words
 from boathook.core.value import Value
 from boathook.errors import ConfigError
@@ -225,6 +233,15 @@ class Matcher(Value):
         if self.tool is None or not isinstance(value, str) or self.tool.search(value):
             return ""
         return f"{self.subject} '{value}' does not match '{self.tool.display_text}'"
+
+    def is_sure(self, event: Event) -> bool:
+        """Whether a hook that was asked saw all of a call, and not only because of a limit of matching: only then it may allow."""
+        is_part = self.tool_kinds and "shell" not in self.tool_kinds and event.tool_name in SHELL_TOOLS
+        if is_part and event.patch:
+            return False
+        if self.pattern is not None and len(dumps(event.tool_input)) > MAX_TEXT_CHARS:
+            return False
+        return (self.tool is None and self.pattern is None) or not has_unfinished_search()
 
     @property
     def lists_writes(self) -> bool:

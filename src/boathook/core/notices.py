@@ -21,8 +21,6 @@ MAX_PLAIN_CHARS = 64
 _PLAIN_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 # The files of sources are directly in a folder of a project, such as `.agents/hooks.toml`.
 _MAX_PLACE_PARTS = 2
-# Files of the user, wherever they are; their folders are believed, or they are not read.
-_OWN_NAMES = ("hooks", "hooks.toml", "settings.json", "trust.json", "installed_plugins.json")
 # What is said about an unreviewed hook instead of its own reason, which may quote its files.
 _STATE_REASONS = {
     UNTRUSTED: "it is not trusted yet. Review it with: boathook trust",
@@ -127,17 +125,20 @@ def _make_digest(text: str) -> str:
     return hexdigest(text.encode("utf-8", "backslashreplace"))[:4]
 
 
-def describe_file_errors(diagnostics: Sequence[Diagnostic], projects: Sequence[str]) -> list[tuple[str, str, bool]]:
+def describe_file_errors(
+    diagnostics: Sequence[Diagnostic], projects: Sequence[str], user_folders: Sequence[str]
+) -> list[tuple[str, str, bool]]:
     """Return path and message for files with errors, and whether a model may read the message.
 
-    Of a file of a project it has only the place and the number of errors. The path of a folder may be what a project chose.
+    Of a file of a project it has only the place and the number of errors. A model reads about other files only if they are in
+    folders of the user: the path of any other may be what a project chose.
     """
     messages: list[tuple[str, str, bool]] = []
     counts: dict[tuple[str, str], int] = {}
     for diagnostic in diagnostics:
         place = _find_known_place(diagnostic.path, projects)
         if not place:
-            is_own = diagnostic.path.rpartition("/")[2] in _OWN_NAMES
+            is_own = any(diagnostic.path.startswith(f"{folder}/") for folder in user_folders)
             messages.append((reveal_text(diagnostic.path), reveal_text(str(diagnostic)), is_own))
             continue
         key = (diagnostic.path, place)

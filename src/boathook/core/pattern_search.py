@@ -78,6 +78,12 @@ class SearchBudget:
 _budgets: ContextVar[SearchBudget | None] = ContextVar("search budget", default=None)
 
 
+def has_unfinished_search() -> bool:
+    """Whether a pattern of this event counts as a match only because it could not be searched to the end."""
+    budget = _budgets.get()
+    return budget is not None and bool(budget.unfinished)
+
+
 def make_search(source: str, construct: str, engines: str) -> Search:
     """Return the function that searches a pattern; ConfigError if it does not compile."""
     is_linear = not construct and has_re2()

@@ -79,7 +79,7 @@ def parse_manifest(
 
 def _indent_matcher(data: dict[str, Any], checker: FieldChecker) -> None:
     """Move keys of a matcher that were written beside it, not below it, so that the hook is not asked about every call."""
-    keys = [key for key in _MATCHER_KEYS if isinstance(data.get(key), str)]
+    keys = [key for key in _MATCHER_KEYS if isinstance(data.get(key), str | list)]
     if not keys or data.get("matcher") is not None:
         return
     data["matcher"] = {key: data.pop(key) for key in keys}
