@@ -148,6 +148,7 @@ class Host(Value):
     # `subagent_events` are events of the main agent that it also sends for subagents (kinds of ours).
     # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `hides_messages`: where people
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
+    # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
     name: str
     title: str
     version: str
@@ -171,6 +172,7 @@ class Host(Value):
     hides_messages: str = ""
     message_seen: str = ""
     subagent_events: tuple[str, ...] = ()
+    hides_reasons: bool = False
 
     @property
     def evidence(self) -> str:
