@@ -89,7 +89,7 @@ def test_failures_wait_for_an_event_that_can_carry_them(tmp_path):
     assert list((tmp_path / "sessions").iterdir()) == []
 
 
-def test_a_reason_that_reached_nobody_reaches_the_model_when_the_session_goes_on(tmp_path):
+def test_a_hidden_reason_reaches_the_model_when_the_session_goes_on(tmp_path):
     sessions = Sessions(str(tmp_path / "sessions"))
     rows = {row.name: row for row in load_host("cline").events}
     call = make_verdict("cline", rows["PreToolUse"])
@@ -120,7 +120,7 @@ def test_a_question_is_passed_on_as_a_refusal_and_an_objection_afterwards_is_not
     assert [text.splitlines()[0].rpartition(": ")[2] for text in contexts] == ["sure?"]
 
 
-def test_an_agent_that_gives_the_reason_to_the_model_repeats_nothing(tmp_path):
+def test_an_agent_that_shows_reasons_to_the_model_repeats_none(tmp_path):
     sessions = Sessions(str(tmp_path / "sessions"))
     row = find_row("codex", has_context=True, has_tool=True)
     assert row is not None
