@@ -1,7 +1,8 @@
-"""Runs that show one thing each, beside the five behaviours: a newcomer's first guard, and calls by another agent's settings."""
+"""Runs that show one thing each, beside the five behaviours: a newcomer's guard, other agents' settings, other hooks."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ GUARD = "block-dangerous-commands"
 RAN = "rm-was-called"
 REFUSED = "marker-guard-9d35"
 MADE = "made-by-create"
+FORBIDDEN, OTHER = "forbidden-word", "other-file-was-asked"
 KEYS = {
     "Shell": ("command",),
     "WriteFile": ("file_path", "content"),
@@ -111,6 +113,27 @@ def _not_once(seen: Observation) -> Iterator[str]:
         yield f"the hook ran for {hosts or 'nobody'}, not once for copilot"
 
 
+def _beside_another(place: Place, _: dict[str, str], boathook: Do) -> None:
+    """Put a guard beside a hook file of the project that Cline runs after ours, and that gives every call an input."""
+    _hook(place, "guard", f"echo '{REFUSED}' >&2\nexit 2")
+    boathook("install", "cline", "--yes")
+    other = place.project / ".clinerules/hooks/PreToolUse"
+    other.parent.mkdir(parents=True)
+    answer = json.dumps({"overrideInput": {"commands": [f"touch {FORBIDDEN}"]}})
+    other.write_text(f"#!/bin/sh\ncat > /dev/null\ntouch '{place.project}/{OTHER}'\necho '{answer}'\n")
+    other.chmod(0o755)
+
+
+def _not_held(seen: Observation) -> Iterator[str]:
+    if OTHER not in seen.files:
+        yield "the other hook file was not asked"
+    if FORBIDDEN in seen.files:
+        yield "the command ran"
+    decisions = [one["decision"] for one in seen.ledger if one.get("event") == "pre-tool-call"]
+    if decisions != ["block"]:
+        yield f"the ledger has {decisions or 'nothing'} for the call, not one block"
+
+
 NEWCOMER = Scene(
     "claude", "a newcomer's guard blocks `rm -rf /`", (Step("danger", "rm -rf /"), END), _newcomer, _not_blocked
 )
@@ -137,4 +160,16 @@ TWO_SETTINGS = Scene(
     _use_both_settings,
     _not_once,
 )
-SCENES = {"newcomer": NEWCOMER, "claudes-settings": CLAUDES_SETTINGS, "two-settings": TWO_SETTINGS}
+ANOTHER_FILE = Scene(
+    "cline",
+    "a refusal holds beside another hook file that gives the call an input",
+    (Step("block", f"touch {FORBIDDEN}"), END),
+    _beside_another,
+    _not_held,
+)
+SCENES = {
+    "newcomer": NEWCOMER,
+    "claudes-settings": CLAUDES_SETTINGS,
+    "two-settings": TWO_SETTINGS,
+    "another-file": ANOTHER_FILE,
+}

@@ -706,7 +706,7 @@ DEGRADED = {
         NO,
         {},
         {"cancel": True, "errorMessage": "no"},
-        ("{0} ends the whole task when a tool call is refused, and the model does not learn why",),
+        ("{0} ends the whole task when a tool call is refused and does not say why; `boathook log` does",),
     ),
     "cursor ask": (
         "cursor",

@@ -526,6 +526,15 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
         ("^mcp__db__drop$", "opencode", "by '_', and every split is tried"),
         ("^mcp__db__drop$", "gemini", None),
         ("^mcp__", "opencode", None),
+        (
+            "^mcp__db__drop$",
+            "kimi-cli",
+            "does not tell hooks which server a tool is of, so `mcp__` never matches there",
+        ),
+        ("^mcp__", "kimi-cli", "match the tool's own name as well (its matcher: ^mcp__)"),
+        ("^(mcp__db__.*|Shell)$", "kimi-cli", "`mcp__` never matches there"),
+        ("^(mcp__db__)?drop$", "kimi-cli", None),
+        ("^(mcp__db__drop|drop)$", "kimi-cli", None),
     ],
 )
 def test_a_tool_that_has_another_name_or_shape_in_a_host_is_reported_once(tool, host, about):

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from boathook.hosts.host import list_host_names
-from e2e.scenes import CLAUDES_SETTINGS, GUARD, MADE, NEWCOMER, RAN, REFUSED, SCENES, TWO_SETTINGS
+from e2e.scenes import (
+    ANOTHER_FILE,
+    CLAUDES_SETTINGS,
+    FORBIDDEN,
+    GUARD,
+    MADE,
+    NEWCOMER,
+    OTHER,
+    RAN,
+    REFUSED,
+    SCENES,
+    TWO_SETTINGS,
+)
 from e2e.server import Request
 from e2e.stage import Observation
 
@@ -90,6 +102,24 @@ def test_calls_on_the_path_of_claude_code_are_seen():
 )
 def test_calls_on_that_path_that_are_anothers_are_complained_of(changes, complaint):
     assert complaint in "; ".join(CLAUDES_SETTINGS.complaints(observe(**changes)))
+
+
+@pytest.mark.parametrize(
+    ("files", "decisions", "complaint"),
+    [
+        ((OTHER,), ("block",), ""),
+        ((), ("block",), "the other hook file was not asked"),
+        ((OTHER, FORBIDDEN), ("block",), "the command ran"),
+        ((OTHER,), (), "the ledger has nothing"),
+        ((OTHER,), ("block", "none"), "not one block"),
+    ],
+)
+def test_a_refusal_that_another_file_undid_is_complained_of(files, decisions, complaint):
+    ledger = [{"event": "pre-tool-call", "decision": decision} for decision in decisions]
+    seen = Observation("cline", "another-file", files=dict.fromkeys(files, 1.0), ledger=ledger)
+    found = "; ".join(ANOTHER_FILE.complaints(seen))
+    assert bool(found) == bool(complaint)
+    assert complaint in found
 
 
 def test_a_scene_is_of_a_host():

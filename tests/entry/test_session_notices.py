@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 
 import pytest
@@ -60,6 +61,8 @@ def test_the_model_gets_a_notice_once_in_a_session_and_by_count(tmp_path, host):
     assert add(sessions, host, make_verdict(host, silent), UNTRUSTED) == ((), "")
     # A refusal has no place for it in some agents, so it waits.
     assert add(sessions, host, make_verdict(host, row, Outcome.block("no")), UNTRUSTED) == ((), "")
+    # The reason of that refusal is another text, in some agents.
+    sessions.take_refusal("s1")
     assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((SENTENCE,), "")
     assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((), "")
     # What is new is said, too.
@@ -84,6 +87,57 @@ def test_failures_wait_for_an_event_that_can_carry_them(tmp_path):
     assert add(sessions, "kimi-code", prompt, {}) == ((), "")
     sessions.forget("s1")
     assert list((tmp_path / "sessions").iterdir()) == []
+
+
+def test_a_hidden_reason_reaches_the_model_when_the_session_goes_on(tmp_path):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    rows = {row.name: row for row in load_host("cline").events}
+    call = make_verdict("cline", rows["PreToolUse"])
+    for outcome in (Outcome.block("no first"), Outcome.block("no, because\nof this")):
+        assert add(sessions, "cline", call.replace(outcome=outcome), {}) == ((), "")
+    # Cline reports that the session ended, and that nobody reads.
+    assert add(sessions, "cline", make_verdict("cline", rows["SessionShutdown"]), {}) == ((), "")
+    sessions.forget("s1")
+    other = call.replace(original=call.original.replace(session_id="s2"))
+    assert add(sessions, "cline", other, {}) == ((), "")
+    expected = (
+        f"boathook: the last task ended because hooks refused a call of {call.event.tool_name}: no, because\nof this\n"
+        "Tell the person, who was not told why."
+    )
+    assert add(sessions, "cline", call, {}) == ((expected,), "")
+    assert add(sessions, "cline", call, {}) == ((), "")
+    assert list((tmp_path / "sessions").iterdir()) == []
+
+
+def test_a_question_is_passed_on_as_a_refusal_and_an_objection_afterwards_is_not(tmp_path):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    rows = {row.name: row for row in load_host("cline").events}
+    asked = make_verdict("cline", rows["PreToolUse"], Outcome.ask("sure?"))
+    assert add(sessions, "cline", asked, {}) == ((), "")
+    objected = make_verdict("cline", rows["PostToolUse"], Outcome.block("bad result"))
+    assert add(sessions, "cline", objected, {}) == ((), "")
+    contexts, _ = add(sessions, "cline", make_verdict("cline", rows["PostToolUse"]), {})
+    assert [text.splitlines()[0].rpartition(": ")[2] for text in contexts] == ["sure?"]
+
+
+def test_an_agent_that_shows_reasons_to_the_model_repeats_none(tmp_path):
+    sessions = Sessions(str(tmp_path / "sessions"))
+    row = find_row("codex", has_context=True, has_tool=True)
+    assert row is not None
+    assert add(sessions, "codex", make_verdict("codex", row, Outcome.block("no")), {}) == ((), "")
+    assert add(sessions, "codex", make_verdict("codex", row), {}) == ((), "")
+
+
+def test_refusals_of_sessions_that_never_go_on_are_removed_in_the_end(tmp_path):
+    folder = tmp_path / "sessions"
+    sessions = Sessions(str(folder))
+    for session in ("old", "new", "last"):
+        sessions.note_refusal(session, "Shell: no")
+        if session == "old":
+            os.utime(folder / "old.refused", (1, 1))
+    assert sorted(path.name for path in folder.iterdir()) == ["last.refused", "new.refused"]
+    assert (sessions.take_refusal("old"), sessions.take_refusal("new")) == ("", "Shell: no")
+    assert sessions.take_refusal("new") == ""
 
 
 def test_an_agent_that_shows_messages_reports_near_misses_once(tmp_path):
@@ -142,5 +196,9 @@ def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_reporte
             assert is_proved(host, data) == (is_silent or not counts), (host, row)
             sessions.note_told(session, frozenset({TOLD_PERSON, *counts}))
             assert is_proved(host, data), (host, row)
-            sessions.count_failures(session, 1)
-            assert is_proved(host, data) == (not tells_model), (host, row)
+            for note, what in ((sessions.count_failures, 1), (sessions.note_refusal, "Shell: no")):
+                note(session, what)
+                assert is_proved(host, data) == (not tells_model), (host, row)
+                sessions.forget_failures(session)
+                sessions.take_refusal(session)
+                assert is_proved(host, data), (host, row)

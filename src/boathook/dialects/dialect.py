@@ -44,6 +44,8 @@ class HostDialect:
     # Whether people do not see messages there, so that the model is asked to pass them on; and whether stderr is for people.
     hides_messages = False
     shows_stderr = True
+    # Whether the reason of a refused call reaches nobody, so that the model gets it when the session goes on.
+    hides_reasons = False
 
     def __init__(self, name: str) -> None:
         self.name = name

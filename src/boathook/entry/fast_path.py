@@ -245,7 +245,8 @@ def _has_untold(
     if not is_plain or len(session) > MAX_SESSION_CHARS:
         return bool(wanted or session)
     path = f"{locations.state}/sessions/{session}."
-    return (tells_model and _is_there(path + "failing")) or not wanted.issubset(_read_words(path + "told"))
+    is_waiting = tells_model and any(_is_there(path + kind) for kind in ("failing", "refused"))
+    return is_waiting or not wanted.issubset(_read_words(path + "told"))
 
 
 def _is_there(path: str) -> bool:

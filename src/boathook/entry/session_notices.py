@@ -1,9 +1,10 @@
-"""What is said once in a session: near misses to the person, and what is hidden from people to the model, by count."""
+"""What is said once in a session: near misses to the person, and to the model what is hidden: counts, and why a task ended."""
 
 from __future__ import annotations
 
 from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, TOLD_PERSON, UNTRUSTED_COUNT, describe_counts
 from boathook.core.outcome import Decision, Outcome
+from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
 from boathook.core.verdict import OK
 
 TYPE_CHECKING = False
@@ -30,6 +31,8 @@ def add_session_notices(
     if dialect.hides_messages:
         verdict, told_model = _tell_model(verdict, counts, dialect, sessions)
         new |= told_model
+    if dialect.hides_reasons:
+        verdict = _pass_on_refusal(verdict, dialect, sessions)
     if new - told:
         sessions.note_told(session, frozenset(new))
     return verdict, message
@@ -51,6 +54,21 @@ def _tell_model(
     text = f"boathook: {describe_counts(untold, for_model=True)}"
     sessions.forget_failures(session)
     return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,))), set(untold)
+
+
+def _pass_on_refusal(verdict: Verdict, dialect: HostDialect, sessions: Sessions) -> Verdict:
+    """Remember why a call is refused, or tell the model why the last one was."""
+    event = verdict.event
+    # A question is a refusal there.
+    if verdict.decision >= Decision.ASK and event.kind.is_pre and event.kind.has_tool:
+        reason = clean_text("\n".join(verdict.reasons), MAX_REASON_CHARS)
+        sessions.note_refusal(verdict.original.session_id, f"{reveal_text(event.tool_name)}: {reason}")
+        return verdict
+    refusal = sessions.take_refusal(verdict.original.session_id) if dialect.can_add_context(verdict) else ""
+    if not refusal:
+        return verdict
+    text = f"boathook: the last task ended because hooks refused a call of {refusal}\nTell the person, who was not told why."
+    return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,)))
 
 
 def _count_failures(verdict: Verdict) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from boathook.core.event import FILE_CHANGES, PATCH_TOOL
 from boathook.core.hook import HOOK_MD
 from boathook.core.matcher import TOOL_NAME
-from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent, find_row
+from boathook.hosts.host import DERIVED_KINDS, SERVER_IS_UNKNOWN, Host, HostEvent, find_row
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name, list_tool_names
 
 TYPE_CHECKING = False
@@ -141,7 +141,19 @@ def _find_missing_writes(hook: Hook, tool: Pattern, host: Host) -> str:
 def _check_server_names(tool: Pattern, host: Host) -> list[str]:
     separator = host.server_tool.partition("}")[2].partition("{")[0]
     _, prefix, rest = tool.source.partition("mcp__")
-    if host.server_places or separator not in ("_", "-") or not prefix or not rest[:1].isalnum():
+    if host.server_places or not prefix:
+        return []
+    if host.server_tool == SERVER_IS_UNKNOWN and not _matches_own_name(tool, host):
+        unknown = f"{host.title} does not tell hooks which server a tool is of, so `mcp__` never matches there"
+        return [f"{unknown}: match the tool's own name as well (its matcher: {tool.display_text})"]
+    if separator not in ("_", "-") or not rest[:1].isalnum():
         return []
     joined = f"{host.title} joins the names of a server and of its tool by '{separator}', and every split is tried"
     return [f"{joined}: it may also be asked about tools of another server (its matcher: {tool.display_text})"]
+
+
+def _matches_own_name(tool: Pattern, host: Host) -> bool:
+    """Whether a pattern that names the tool of a server also matches a name in it that is without the server."""
+    words = "".join(char if char.isalnum() or char in "_-" else " " for char in tool.source).split()
+    names = {word.rpartition("__")[2] for word in words} - {"", *host.tools, *(ours for ours, _ in host.tools.values())}
+    return any(map(tool.search, names))

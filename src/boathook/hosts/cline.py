@@ -5,6 +5,8 @@ from __future__ import annotations
 from boathook.hosts import host as h
 from boathook.hosts.host import Host, HostEvent
 
+# Not `overrideInput` with a command that fails, after which the task would go on: Cline takes the input of the last hook file or
+# plugin that gives one, so another one would undo the refusal (run), and its extension ignores it. Any `cancel` holds.
 _CANCEL = (("cancel", True), ("errorMessage", "$"))
 _CONTEXT = (("contextModification", "$"),)
 _CALL_RENAMES = (
@@ -56,9 +58,11 @@ HOST = Host(
     ("TaskCancel",), event_keys=("hookName",), session_keys=("taskId",), folder_keys=("workspaceRoots.0",),
     # Run: every payload has the roots, and nothing else names a folder.
     project_at=("workspaceRoots.0",),
-    hides_messages="runs without a terminal",
+    # Run: neither its terminal nor a run without one shows messages of hooks.
+    hides_messages="its terminal, and runs without one",
+    hides_reasons=True,
     server_tool="{server}__{tool}",
-    block_side_effect="Cline ends the whole task when a tool call is refused, and the model does not learn why",
+    block_side_effect="Cline ends the whole task when a tool call is refused and does not say why; `boathook log` does",
 )  # fmt: skip
 
 

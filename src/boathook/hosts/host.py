@@ -56,6 +56,8 @@ EXIT_REASON = ("reason", "exit_reason")
 LAST_MESSAGE = ("last_assistant_message", "final_message")
 SUBAGENT_RESULT = ("last_assistant_message", "result")
 
+SERVER_IS_UNKNOWN = "{tool}"
+
 
 def map_tools(**tools: str) -> ToolTable:
     """Return rows of tools that have only another name here, and keys of the same names."""
@@ -141,10 +143,12 @@ class Host(Value):
     # that may name the project of a session, the best first: `$NAME` is a variable, `.` the folder in which the host starts us,
     # anything else a place in the payload. Without any, it is the event's folder. `foreign_keys` are never sent by this host, so
     # a call with one of them is from an agent that reads this host's configuration. `server_tool`: how it names the tool of an MCP
-    # server, if not `mcp__{server}__{tool}`; `server_places`: where the payload has the names of the server and of its tool.
+    # server, if not `mcp__{server}__{tool}` (`SERVER_IS_UNKNOWN`: by the tool's name alone); `server_places`: where the payload
+    # has the names of the server and of its tool.
     # `subagent_events` are events of the main agent that it also sends for subagents (kinds of ours).
     # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `hides_messages`: where people
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
+    # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
     name: str
     title: str
     version: str
@@ -168,6 +172,7 @@ class Host(Value):
     hides_messages: str = ""
     message_seen: str = ""
     subagent_events: tuple[str, ...] = ()
+    hides_reasons: bool = False
 
     @property
     def evidence(self) -> str:

@@ -34,6 +34,8 @@ HOST = Host(
     },
     # Run: every event has the folder of the session as `cwd`; its shell takes no other folder.
     project_at=("cwd",),
+    # Run: a tool of a server has its own name alone, and nothing else in the payload names the server.
+    server_tool=h.SERVER_IS_UNKNOWN,
 )  # fmt: skip
 
 

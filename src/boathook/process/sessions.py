@@ -9,6 +9,8 @@ import time
 from boathook.system.files import FileError, read_text, write_private
 
 MAX_EXPORTS_BYTES = 64 * 1024
+# How long a refusal that was not told waits for its session to go on.
+_REFUSAL_SECONDS = 7 * 24 * 3600
 
 
 class Sessions:
@@ -96,11 +98,16 @@ class Sessions:
 
     def _list_subagents(self, session: str) -> list[str]:
         path = self._find_path(session, "subagent") if session else None
-        if path is None or not os.path.isdir(self._folder):
+        start = os.path.basename(path) + "." if path is not None else ""
+        names = [path for path in self._list_files() if start and os.path.basename(path).startswith(start)]
+        return [name for name in names if not name.endswith(".new")]
+
+    def _list_files(self, end: str = "") -> list[str]:
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError:
             return []
-        start = os.path.basename(path) + "."
-        names = sorted(name for name in os.listdir(self._folder) if name.startswith(start))
-        return [f"{self._folder}/{name}" for name in names if not name.endswith(".new")]
+        return [f"{self._folder}/{name}" for name in names if name.endswith(end)]
 
     def read_told(self, session: str) -> frozenset[str]:
         """Return the names of what was said in a session already. One without a name is always new."""
@@ -128,16 +135,39 @@ class Sessions:
     def forget_failures(self, session: str) -> None:
         self._remove(session, "failing")
 
+    def note_refusal(self, session: str, text: str) -> None:
+        """Remember why a call was refused, for the model of a session that goes on after the host ended its task."""
+        self._write(session, "refused", text)
+        oldest = time.time() - _REFUSAL_SECONDS
+        for path in self._list_files(".refused"):
+            try:
+                if os.lstat(path).st_mtime < oldest:
+                    os.unlink(path)
+            except OSError:
+                continue
+
+    def take_refusal(self, session: str) -> str:
+        """Return the last refusal that was remembered, once; "" if there is none."""
+        path = self._find_path(session, "refused") if session else None
+        try:
+            text = read_text(path, MAX_EXPORTS_BYTES) if path is not None and os.path.exists(path) else ""
+        except FileError:
+            text = ""
+        if path is not None:
+            self._remove(session, "refused")
+        return text
+
     def _write(self, session: str, kind: str, text: str) -> None:
         path = self._find_path(session, kind) if session else None
         try:
             if path is not None:
-                write_private(path, text.encode())
+                write_private(path, text.encode("utf-8", "backslashreplace"))
         except OSError:
             # It is said once more.
             return
 
     def forget(self, session: str) -> None:
+        # A refusal stays: Cline reports the end of a session when it ends a task, and the person can still go on with it.
         for mark in self._list_subagents(session):
             try:
                 os.unlink(mark)

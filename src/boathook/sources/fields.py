@@ -188,8 +188,8 @@ IMPORTS_FIELD = Field("imports", WORD, _IMPORTS_ABOUT, OWN_IMPORTS, words=IMPORT
 
 _KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
-    _optional("tool", TEXT, "an RE2 pattern, searched in the name of the tool"),
-    _optional("pattern", TEXT, "an RE2 pattern, searched in the input of the tool"),
+    _optional("tool", TEXT, "a regular expression, searched in the name of the tool"),
+    _optional("pattern", TEXT, "a regular expression, searched in the input of the tool"),
     Field("kind", TOOL_KIND_LIST, _KIND_ABOUT, words=TOOL_KINDS, refused=True, example="writes"),
 )
 _NEEDS = (
