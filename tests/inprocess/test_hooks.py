@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import pytest
@@ -242,7 +243,7 @@ def test_an_unknown_field_is_refused():
 
 
 def test_a_broken_pattern_is_refused_when_a_hook_is_added():
-    with pytest.raises(ConfigError, match="missing \\)"):
+    with pytest.raises(ConfigError, match="a parenthesis is not closed"):
         Hooks().before_tool(match="/(/")(lambda context: None)
 
 
@@ -306,7 +307,8 @@ def test_a_stop_is_refused_three_times_in_a_turn_and_only_if_it_can_be(way, arou
     if blocked:
         assert outcome == Outcome.block("go on")
     else:
-        assert outcome == Outcome(context=context.add_message(expected[fields["block_count"]]))
+        lifted = context.add_message(expected[fields["block_count"]])
+        assert outcome == Outcome(context=dataclasses.replace(lifted, lifted=("go on",)))
 
 
 def test_a_gate_inside_may_refuse_more_often_than_the_one_around_it(way):

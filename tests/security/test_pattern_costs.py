@@ -97,6 +97,7 @@ WITHOUT_RE2 = """
 """
 
 
+@pytest.mark.long
 def test_the_vectors_of_matching_hold_without_re2_but_for_those_that_need_linear_time():
     code = textwrap.dedent(WITHOUT_RE2)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
