@@ -239,7 +239,7 @@ def test_explain_shows_for_each_hook_whether_and_why_it_runs_in_order(project: S
         (
             "empty",
             False,
-            "no-entry-point: no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
+            "no-entry-point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
         ),
         ("other", False, "tool 'Shell' does not match 'WriteFile'"),
         ("late", True, "matches tool Shell"),

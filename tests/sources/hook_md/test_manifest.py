@@ -33,6 +33,7 @@ def problem(line: int | None, key: str, level: str, message: str, fix: str = "")
     return Diagnostic(PATH, line, key, level, message, fix)
 
 
+RENAME = "rename the folder, or change 'name'"
 PLAIN = Hook(
     "guard",
     SPELLINGS["pre-tool-call"],
@@ -231,7 +232,7 @@ def test_a_name_that_is_missing_or_not_allowed_is_that_of_the_folder(value, mess
 
 
 def test_a_name_that_differs_from_its_folder_is_kept_with_a_warning():
-    reported = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'")
+    reported = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'", RENAME)
     assert parse(name="other") == PLAIN.replace(name="other", diagnostics=(reported,))
 
 
@@ -483,7 +484,8 @@ def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
 def test_a_folder_name_that_is_not_text_is_reported_in_escapes():
     hook = parse(folder="/h/\udcff")
     assert (hook.name, hook.handler) == ("guard", Script("/h/\udcff"))
-    assert hook.diagnostics == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
+    message = "name 'guard' differs from its folder '\\udcff'"
+    assert hook.diagnostics == (problem(2, "name", WARNING, message, RENAME),)
     assert parse(folder="/h/\udcff", name=None).name == "\\udcff"
 
 
