@@ -33,6 +33,7 @@ def problem(line: int | None, key: str, level: str, message: str, fix: str = "")
     return Diagnostic(PATH, line, key, level, message, fix)
 
 
+KINDS_EXPECTED = "'kind' must be writes, reads, shell, network or mcp, or a list of them"
 RENAME = "rename the folder, or change 'name'"
 PLAIN = Hook(
     "guard",
@@ -310,6 +311,16 @@ INVALIDS = {
         problem(
             5, "matcher", ERROR, "'matcher' must be a mapping, not a list", 'for example matcher: {"tool": "Shell"}'
         ),
+    ),
+    "a kind that is nearly one": (
+        {"matcher": "{kind: [writes, shel]}"},
+        "pre-tool-call",
+        problem(5, "matcher.kind", ERROR, f"{KINDS_EXPECTED}, not 'shel'", "did you mean 'shell'?"),
+    ),
+    "a kind that is none": (
+        {"matcher": "{kind: everything}"},
+        "pre-tool-call",
+        problem(5, "matcher.kind", ERROR, f"{KINDS_EXPECTED}, not 'everything'", "for example kind: writes"),
     ),
     "a list for a pattern": (
         {"matcher": "{tool: [a, b]}"},
