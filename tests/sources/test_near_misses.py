@@ -105,7 +105,7 @@ def test_trust_names_near_misses_where_there_is_nothing_to_trust(project):
     assert f"(it has: none). {notice}" in project.run("trust", "guard").stderr
 
 
-def test_a_folder_that_is_the_hooks_folder_by_another_name_is_no_near_miss(project):
+def test_a_second_name_of_the_hooks_folder_is_not_reported(project):
     # As `Hooks` is where small and capital letters are the same.
     project.write_hook("guard", scope="project")
     (project.path / ".agents/Hooks").symlink_to("hooks")
