@@ -742,6 +742,7 @@ EXIT_CODES = """\
 | 0 | answered; with `--json` always | clean | done | done |
 | 1 | the input or the command line cannot be read | errors, wrong usage | an error, or not done | not done, or not all |
 | 2 | blocked, the reasons on stderr | | blocked or stopped by a hook | |
+| 3 | | | stopped although a hook refused that until its refusals were used up (`gate_lifted`) | |
 | 128 + n | ended by signal n | | ended by signal n | |
 
 Colour and tables are for terminals; a pipe gets plain text. `NO_COLOR` is honoured.

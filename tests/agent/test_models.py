@@ -116,7 +116,7 @@ def test_a_script_that_cannot_be_played_raises_an_error_with_the_cause(tmp_path:
 def test_the_second_move_that_is_wrong_is_named(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     path.write_text('["fine", 3]')
-    with pytest.raises(ConfigError, match=r"^move 1 of the script"):
+    with pytest.raises(ConfigError, match=r"^move 2 of the script"):
         read_script(str(path))
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -239,7 +240,7 @@ def test_explain_shows_for_each_hook_whether_and_why_it_runs_in_order(project: S
         (
             "empty",
             False,
-            "no-entry-point: no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
+            "no-entry-point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
         ),
         ("other", False, "tool 'Shell' does not match 'WriteFile'"),
         ("late", True, "matches tool Shell"),
@@ -291,13 +292,46 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: ScratchProject,
 
 def test_a_new_hook_of_a_kind_is_asked_about_every_such_tool(project: ScratchProject) -> None:
     made = project.run("new", "fresh", "--event", "PreToolUse", "--kind", "writes", "--pattern", r"\.env$")
-    assert made.stdout.splitlines()[-1] == "  try    boathook explain PreToolUse --tool WriteFile"
+    try_line = """  try    boathook explain PreToolUse --tool WriteFile --input '{"file_path": ".env"}'"""
+    assert made.stdout.splitlines()[-1] == try_line
     assert project.run("check", "--strict").stdout == "all good\n"
     row = json.loads(project.run("list", "--json").stdout)["hooks"][0]
     assert row["matcher"] == {"tool": None, "pattern": r"\.env$", "kind": "writes"}
     event = json.dumps({"tool_name": "mcp__fs__write_file", "tool_input": {"path": "a/.env"}})
     assert project.run("run", "PreToolUse", stdin=event).returncode == 2
     assert project.run("explain", "PreToolUse", "--tool", "Shell").stdout.count("is not of the kind writes") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "description", "kinds"),
+    [
+        (
+            ["--kind", "writes", "--kind", "shell"],
+            "Watches tool calls that write files or run commands",
+            "writes, shell",
+        ),
+        (["--kind", "network", "--pattern", "evil"], "Blocks tool calls that use the network", "network"),
+        (["--kind", "mcp"], "Watches tool calls that belong to MCP servers", "mcp"),
+        (["--tool", "EditFile", "--pattern", "key=.+"], "Blocks pre-tool-call of EditFile", None),
+        (["--tool", "^mcp__db__"], "Watches pre-tool-call of ^mcp__db__", None),
+    ],
+)
+def test_what_new_proposes_to_try_is_a_call_that_the_new_hook_is_asked_about(
+    project: ScratchProject, options: list[str], description: str, kinds: str | None
+) -> None:
+    made = project.run("new", "fresh", "--event", "pre-tool-call", *options)
+    words = shlex.split(made.stdout.splitlines()[-1])
+    assert words[:3] == ["try", "boathook", "explain"]
+    (row,) = json.loads(project.run(*words[2:], "--json").stdout)["hooks"]
+    assert row["would_run"] is True, words
+    (listed,) = json.loads(project.run("list", "--json").stdout)["hooks"]
+    assert (listed["description"], listed["matcher"].get("kind")) == (description, kinds)
+
+
+def test_a_host_that_is_nearly_right_is_suggested(project: ScratchProject) -> None:
+    for words in (["install", "claud"], ["check", "--host", "claude-code"], ["run", "Stop", "--host", "claude-code"]):
+        done = project.run(*words)
+        assert (done.returncode, "id you mean 'claude'?" in done.stderr) == (1, True), done.stderr
 
 
 def test_a_new_hook_runs_once_it_is_trusted_as_new_instructs(project: ScratchProject) -> None:

@@ -1005,7 +1005,7 @@ def test_hooks_in_other_states_are_left_with_their_why(project: ConvertProject) 
     toml = project.write_hooks_toml("project", '[[hooks.disable]]\nname = "off"\n')
     reasons = {row["name"]: row["reason"] for row in project.to_settings()[1]["hooks"]}
     assert reasons == {
-        "empty": "no-entry-point: no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
+        "empty": "no-entry-point: none of scripts/run, scripts/run.sh, scripts/run.py is a file",
         "off": f"disabled: disabled by {toml}",
     }
 

@@ -159,7 +159,7 @@ def test_a_project_is_found_from_within(project, run, monkeypatch):
 
 
 WRONG = {
-    "a host that is none": (("install", "emacs"), "'emacs' is not one of"),
+    "a host that is none": (("install", "emacs"), "unknown host 'emacs' (known: claude, "),
     "both scopes": (("install", "claude", "--user", "--project"), "--user and --project exclude each other"),
     "no project hooks": (("install", "kimi-cli", "--project"), "run `boathook install kimi-cli --user`"),
     "no such folder": (("install", "claude", "--project", "/no/such"), "/no/such is not a folder"),

@@ -64,3 +64,23 @@ def test_a_comment_among_the_events_of_settings_is_not_an_error_but_hooks_under_
     settings["hooks"]["_PreToolUse"] = settings["hooks"]["PreToolUse"]
     project.write_settings("project", settings)
     assert "there is no event '_PreToolUse'" in project.run("check").stdout
+
+
+def test_commands_name_the_folder_of_the_project_and_not_the_private_copy(project):
+    folder = project.write_hook("guard", script=None, scope="project")
+    (folder / "script").mkdir()
+    review = project.trust().stdout
+    assert "it has no script to run" in review
+    listed = project.run("list").stdout
+    assert "guard  no-entry-point: none of scripts/run" in listed
+    assert "no-entry-point: no entry point" not in listed
+    assert "fix: rename the folder script to scripts" in project.run("check").stdout
+    assert f"fix: add {folder}/scripts/run.sh" in project.run("doctor").stdout
+
+
+def test_a_shadowed_hook_names_the_folder_of_the_project_that_replaces_it(project):
+    project.write_hook("guard")
+    folder = project.write_hook("guard", scope="project")
+    review = project.trust(flags=("--yes", "--override")).stdout
+    assert "no script to run" not in review
+    assert f"shadowed: replaced by the project's hook in {folder}\n" in project.run("list").stdout

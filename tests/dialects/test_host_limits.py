@@ -479,37 +479,41 @@ def test_a_hook_needs_the_capabilities_it_lists_and_a_guard_needs_to_block():
     assert list_wanted_capabilities(a_hook(kind=SPELLINGS["SessionEnd"])) == ()
 
 
+def list_unsupported(hook, host):
+    return tuple(one.text for one in find_unsupported(hook, host))
+
+
 def test_what_a_hook_cannot_do_in_a_host_is_reported():
     everything = a_hook(metadata={"effects": ["block", "ask", "stop", "rewrite", "context"]})
     where = "in Kimi Code at PreToolUse"
-    assert find_unsupported(everything, load_host("kimi-code")) == (
+    assert list_unsupported(everything, load_host("kimi-code")) == (
         f"it cannot ask {where}: what it asks about is denied instead",
         f"it cannot end the run {where}: the call is blocked instead",
         f"it cannot rewrite anything {where}: what it changes is refused, and the reason names the new input",
         f"the model cannot receive context {where}: you see it instead",
     )
-    assert find_unsupported(everything, load_host("claude")) == ()
-    assert find_unsupported(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
-    assert find_unsupported(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
+    assert list_unsupported(everything, load_host("claude")) == ()
+    assert list_unsupported(a_hook(), load_host("cline")) == (load_host("cline").block_side_effect,)
+    assert list_unsupported(a_hook(kind=SPELLINGS["pre-session"]), load_host("codex")) == (
         "it cannot block in Codex CLI at SessionStart: you get a message instead",
     )
-    assert find_unsupported(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
+    assert list_unsupported(a_hook(kind=SPELLINGS["post-session"]), load_host("vscode")) == (
         "it never runs: VS Code has no event like post-session",
     )
     after = a_hook(kind=SPELLINGS["post-agent-turn"])
-    assert find_unsupported(after, load_host("codex")) == ()
-    assert find_unsupported(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
+    assert list_unsupported(after, load_host("codex")) == ()
+    assert list_unsupported(after.replace(metadata={"effects": ["context"]}), load_host("codex")) == (
         "it runs after Stop, but Codex CLI cannot receive its answers: you see them instead",
     )
-    assert find_unsupported(after, load_host("opencode")) == ()
+    assert list_unsupported(after, load_host("opencode")) == ()
 
 
 def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     message = "it matches no tool that Codex CLI is known to have (its matcher: ^NotebookEdit$)"
-    assert find_unsupported(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (message,)
-    assert find_unsupported(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
-    assert find_unsupported(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
-    assert find_unsupported(a_hook(tool="^Shell$"), load_host("codex")) == ()
+    assert list_unsupported(a_hook(tool="^NotebookEdit$"), load_host("codex")) == (message,)
+    assert list_unsupported(a_hook(tool="^NotebookEdit$"), load_host("claude")) == ()
+    assert list_unsupported(a_hook(tool="^mcp__db__.*$"), load_host("codex")) == ()
+    assert list_unsupported(a_hook(tool="^Shell$"), load_host("codex")) == ()
 
 
 @pytest.mark.parametrize(
@@ -517,9 +521,9 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     [
         ("^(WriteFile|EditFile)$", "codex", None),
         ("^(WriteFile|EditFile|Write|Edit|Shell)$", "claude", None),
-        ("^WriteFile$", "claude", "not about MultiEdit, Edit, NotebookEdit: `kind: writes` means all"),
-        ("^WriteFile$", "codex", "not about each edit in apply_patch: `kind: writes` means all"),
-        ("^(Write|Edit)$", "claude", "not about MultiEdit, NotebookEdit"),
+        ("^WriteFile$", "claude", "it misses file changes in Claude Code: MultiEdit, Edit, NotebookEdit"),
+        ("^WriteFile$", "codex", "it misses file changes in Codex CLI: edits by apply_patch"),
+        ("^(Write|Edit)$", "claude", "Claude Code: MultiEdit, NotebookEdit"),
         ("^run_shell_command$", "claude", "there it would be Bash, PowerShell, Monitor; Shell holds in every agent"),
         ("^(run_shell_command|Write|Edit)$", "codex", "not asked about every tool that it names"),
         ("^run_shell_command$", "gemini", None),
@@ -538,21 +542,38 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
     ],
 )
 def test_a_tool_that_has_another_name_or_shape_in_a_host_is_reported_once(tool, host, about):
-    found = find_unsupported(a_hook(tool=tool), load_host(host))
+    found = list_unsupported(a_hook(tool=tool), load_host(host))
     assert len(found) == (about is not None)
     assert about is None or about in found[0]
 
 
+@pytest.mark.parametrize(
+    ("hook", "fix"),
+    [
+        ({"tool": "^WriteFile$"}, "replace `tool: ^WriteFile$` by `kind: writes`"),
+        ({"tool": "^(WriteFile|Shell)$"}, "replace `tool: ^(WriteFile|Shell)$` by `kind: [writes, shell]`"),
+        ({"tool": "^WriteFile$", "source": "settings.json"}, "name them in its matcher, too"),
+        ({"tool": "^NotebookEdit$"}, "if it is meant for Codex CLI, match one of: Shell,"),
+        ({"tool": "^run_shell_command$"}, "add Shell to its matcher"),
+        ({"metadata": {"effects": ["ask"]}}, "in Codex CLI a question is a refusal: block instead if you want that"),
+        ({"metadata": {"effects": ["stop"]}}, "boathook hosts --capabilities lists what each agent can do"),
+    ],
+)
+def test_each_finding_about_a_host_has_a_fix_that_fits(hook, fix):
+    (found,) = find_unsupported(a_hook(**hook), load_host("codex"))
+    assert found.fix.startswith(fix)
+
+
 def test_a_hook_that_names_a_kind_needs_no_other_names():
     for host in map(load_host, list_host_names()):
-        known = find_unsupported(a_hook(), host)
-        assert find_unsupported(a_hook(tool_kinds=("writes",)), host) == known
-        assert find_unsupported(a_hook(tool="^WriteFile$", tool_kinds=("writes",)), host)[: len(known)] == known
+        known = list_unsupported(a_hook(), host)
+        assert list_unsupported(a_hook(tool_kinds=("writes",)), host) == known
+        assert list_unsupported(a_hook(tool="^WriteFile$", tool_kinds=("writes",)), host)[: len(known)] == known
 
 
 def test_a_hook_that_looks_at_files_afterwards_may_leave_some_out():
     late = a_hook(tool="^WriteFile$", kind=SPELLINGS["post-tool-call"], metadata={"effects": []})
-    assert find_unsupported(late, load_host("claude")) == ()
+    assert list_unsupported(late, load_host("claude")) == ()
 
 
 def test_check_reports_what_does_not_fit_and_is_strict_if_asked(project, hook):

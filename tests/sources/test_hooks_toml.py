@@ -439,6 +439,8 @@ def test_what_a_project_may_not_have_is_reported():
 def test_a_name_that_no_hook_has_is_reported():
     none = "there is no hook named 'gone'"
     assert list_messages((MINE,), project(disable=("gone",)), user(override=(("gone", {}),))) == [none, none]
+    (found,) = check_configs((MINE,), project(disable=("gone",)), user())
+    assert found.fix == "boathook list shows the names; correct it, or remove the entry"
 
 
 # Limits on what a file may cost (found by fuzzing)

@@ -11,6 +11,7 @@ import pytest
 from boathook.catalog_cache.write import RACY_SECONDS
 from boathook.core.notices import NEAR_MISS_COUNT
 from boathook.loader import load_hooks
+from boathook.sources.checker import check_path
 from boathook.sources.source import SOURCES
 from boathook.system.locations import resolve_locations
 from tests.scratch_project import CALL, ScratchProject, make_manifest, write_script
@@ -20,9 +21,12 @@ NEAR = {
     "HOOK.MD": ".agents/hooks/guard/HOOK.MD",
     "HOOKS.md": ".agents/hooks/guard/HOOKS.md",
     "hook.MD": ".agents/hooks/guard/hook.MD",
+    "HOOK.txt": ".agents/hooks/guard/HOOK.txt",
     "too deep": ".agents/hooks/collection/guard/HOOK.md",
     "not in a folder": ".agents/hooks/HOOK.md",
     "singular": ".agents/hook/guard/HOOK.md",
+    "capital": ".agents/Hooks/guard/HOOK.md",
+    "of one agent": ".agent/hooks/guard/HOOK.md",
     "of another agent": ".claude/hooks/guard/HOOK.md",
 }
 OF_USER = {
@@ -83,6 +87,31 @@ def test_folders_that_merely_have_scripts_are_nothing_to_report(project):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     assert find_warnings(project) == []
+
+
+def test_check_of_a_hook_folder_knows_that_it_is_one(project):
+    folder = project.path / ".agents/hooks/guard"
+    write(folder / "Hook.md")
+    (found,) = check_path(str(folder))
+    assert found.fix == f"mv {folder}/Hook.md {folder}/HOOK.md"
+    (inside,) = check_path(str(folder.parent))
+    assert inside == found
+
+
+def test_trust_names_near_misses_where_there_is_nothing_to_trust(project):
+    write(project.path / NEAR["Hook.md"])
+    notice = "1 folder or file looks like a hook but is not read. See: boathook check"
+    assert notice in project.run("trust").stdout
+    assert f"(it has: none). {notice}" in project.run("trust", "guard").stderr
+
+
+def test_a_second_name_of_the_hooks_folder_is_not_reported(project):
+    # As `Hooks` is where small and capital letters are the same.
+    project.write_hook("guard", scope="project")
+    (project.path / ".agents/Hooks").symlink_to("hooks")
+    env = {name.encode(): value.encode() for name, value in project.variables.items()}
+    loaded = load_hooks(resolve_locations(SOURCES, str(project.path), env))
+    assert (len(loaded.catalog.hooks), loaded.catalog.diagnostics) == (1, ())
 
 
 def test_a_path_with_blanks_can_be_copied_into_a_shell(project):

@@ -58,7 +58,7 @@ def read_script(path: str) -> ScriptedModel:
         raise ConfigError(f"the script {path} cannot be read: {error}") from None
     if not isinstance(data, list):
         raise ConfigError(f"the script {path} must be a list of moves")
-    return ScriptedModel([_read_move(path, at, move) for at, move in enumerate(data)], f"script {Path(path).name}")
+    return ScriptedModel([_read_move(path, at, move) for at, move in enumerate(data, 1)], f"script {Path(path).name}")
 
 
 def _read_move(path: str, at: int, data: Any) -> Move:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from boathook.assembly import load_catalog, resolve_start
-from boathook.cli.common_options import json_option, project_option
+from boathook.cli.common_options import HOST, json_option, project_option
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import ERROR, WARNING, Diagnostic
 from boathook.hosts.capabilities import find_unsupported
-from boathook.hosts.host import list_host_names, load_host
+from boathook.hosts.host import load_host
 from boathook.sources.checker import check_catalog, check_path
 
 
@@ -21,7 +21,7 @@ from boathook.sources.checker import check_catalog, check_path
     "--host",
     "hosts",
     multiple=True,
-    type=click.Choice(list_host_names()),
+    type=HOST,
     help="Also warn about what this agent does not support. Can be repeated.",
 )
 @json_option
@@ -66,12 +66,11 @@ def check_hooks(
 
 def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
     host = load_host(host_name)
-    fix = "boathook hosts --capabilities lists what each agent can do"
     return [
-        Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {text}", fix)
+        Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {one.text}", one.fix)
         for hook in catalog.hooks
         if can_take_part(hook)
-        for text in find_unsupported(hook, host)
+        for one in find_unsupported(hook, host)
     ]
 
 

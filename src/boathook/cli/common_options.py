@@ -11,6 +11,7 @@ from boathook.core.event import KINDS, SPELLINGS, find_kind
 from boathook.entry.options import SOURCE, SWITCH, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import list_host_names
+from boathook.sources.fields import suggest
 from boathook.sources.source import SOURCES
 from boathook.system.locations import list_without_names
 
@@ -35,7 +36,21 @@ class EventParameter(click.ParamType[str]):
         return [CompletionItem(name) for name in names or SPELLINGS if name.startswith(incomplete)]
 
 
+_SEE_HOSTS = "boathook hosts shows what they are"
+
+
+class HostParameter(click.Choice[str]):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            known = ", ".join(self.choices)
+            self.fail(
+                f"unknown host '{value}' (known: {known}): {suggest(value, self.choices, _SEE_HOSTS)}", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
 EVENT = EventParameter()
+HOST = HostParameter(list_host_names())
 
 
 def _make_option(flag: Flag) -> Callable[..., Any]:
@@ -53,7 +68,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 _SINCE_HELP = "Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00 (UTC)."
 since_option = click.option("--since", metavar="TIME", help=_SINCE_HELP)
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-host_argument = click.argument("host", type=click.Choice(list_host_names()), metavar="HOST")
+host_argument = click.argument("host", type=HOST, metavar="HOST")
 
 
 def _combine(*options: Callable[..., Any]) -> Callable[..., Any]:

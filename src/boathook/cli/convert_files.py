@@ -66,7 +66,7 @@ def _require_running(plan: ConversionPlan, ends: ConversionEnds, catalog: Catalo
     for position in plan.expected:
         if position not in running:
             hook = next((hook for hook in catalog.hooks if position in (hook.path, hook.place)), None)
-            why = f"{hook.state}: {hook.state_reason}" if hook else "it was not found"
+            why = hook.state_text if hook else "it was not found"
             raise ConfigError(f"{position} would not run ({why}). Nothing was changed")
 
 

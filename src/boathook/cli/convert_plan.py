@@ -264,7 +264,7 @@ class _SettingsBuilder:
     def _require_convertible(self, hook: Hook) -> None:
         """Raise ConversionError if a hook does not run, if its entry would not, or if another hook would take its place."""
         if hook.state != ARMED:
-            raise ConversionError(f"{hook.state}: {hook.state_reason}")
+            raise ConversionError(hook.state_text)
         if self.disabled_by:
             raise ConversionError(f"its entry would not run: {self.disabled_by} sets disableAllHooks")
         shadowed = [h for h in self.catalog.hooks if (h.name, h.state, h.source) == (hook.name, SHADOWED, HOOK_MD)]

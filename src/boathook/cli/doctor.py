@@ -142,12 +142,12 @@ def _examine_passed_sample(hook: Hook, run: Run, event: Event) -> list[HealthFin
 
 
 def _judge_state(hook: Hook) -> HookHealth:
-    text = f"{hook.state}: {hook.state_reason}"
+    text = hook.state_text
     if hook.state in (DISABLED, DENIED, SHADOWED):
         level = WARNING if hook.state == SHADOWED and hook.scope == USER else NOTE
         return HookHealth(hook, _NOT_RUN, (HealthFinding(level, hook.name, text),))
     fix = f"boathook trust {hook.name}" if hook.state in UNTRUSTED_STATES else "boathook check shows where"
-    fix = f"add {hook.folder}/scripts/run.sh" if hook.state == NO_ENTRY else fix
+    fix = f"add {hook.edited_folder}/scripts/run.sh" if hook.state == NO_ENTRY else fix
     return HookHealth(hook, _FAILS, (HealthFinding(ERROR, hook.name, text, fix),))
 
 
@@ -156,10 +156,11 @@ def _examine_entry(hook: Hook) -> list[HealthFinding]:
     path = find_entry_point(hook.folder) if isinstance(hook.handler, Script) else None
     if path is None:
         return []
+    edited = hook.edited_folder + path.removeprefix(hook.folder)
     if error := find_interpreter_error(read_first_bytes(path)):
-        return [HealthFinding(ERROR, hook.name, f"cannot run: {path}: {error}")]
+        return [HealthFinding(ERROR, hook.name, f"cannot run: {edited}: {error}")]
     if not os.access(path, os.X_OK):
-        return [HealthFinding(WARNING, hook.name, f"{path} is not executable", f"chmod +x {path}")]
+        return [HealthFinding(WARNING, hook.name, f"{edited} is not executable", f"chmod +x {edited}")]
     return []
 
 
@@ -209,7 +210,8 @@ def _judge_run(hook: Hook, run: Run) -> HealthFinding:
         return HealthFinding(ERROR, hook.name, f"{what}: {run.error}")
     if ms > _SLOW_MS[hook.mode] or ms > hook.timeout * 500:
         return HealthFinding(WARNING, hook.name, f"slow: {ms:.0f} ms", "every event that it matches waits for it")
-    return HealthFinding(GOOD, hook.name, f"works: decision {run.outcome.decision.word}, {ms:.0f} ms")
+    what = "it let the test event pass" if run.outcome == NOTHING else f"decision {run.outcome.decision.word}"
+    return HealthFinding(GOOD, hook.name, f"works: {what}, {ms:.0f} ms")
 
 
 def _print_results(setup: list[HealthFinding], hooks: list[HookHealth]) -> None:

@@ -99,7 +99,7 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
     """Return whether a hook would run, and why; None if that depends on a value that was not passed."""
     if hook.state != ARMED:
         blocks = " (its on_failure is block, so it blocks such events)" if should_block_unrun(hook) else ""
-        return False, f"{hook.state}: {hook.state_reason}{blocks}"
+        return False, f"{hook.state_text}{blocks}"
     matcher, has_input = hook.matcher, "tool_input" in event.data or not event.kind.has_tool
     if not has_input and matcher.pattern is not None and not matcher.replace(pattern=None).explain_mismatch(event):
         return None, f"depends on the input: pass --input ({describe_matcher(hook)})"

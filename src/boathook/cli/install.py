@@ -162,7 +162,7 @@ def _find_unsupported_hooks(setup: Setup, project: str | None, state: str | None
     catalog = load_catalog(project, state=state, without=setup.runs_itself)
     host = load_host(setup.name)
     active_hooks = [hook for hook in catalog.hooks if hook.state not in _INACTIVE_STATES]
-    messages = {hook.name: list(find_unsupported(hook, host)) for hook in active_hooks}
+    messages = {hook.name: [one.text for one in find_unsupported(hook, host)] for hook in active_hooks}
     return {name: texts for name, texts in messages.items() if texts}
 
 

@@ -131,7 +131,7 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
         rows.append((hook.name, hook.state, hook.scope, event, hook.mode, str(hook.priority), describe_matcher(hook)))
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
     print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
-    notes = [(hook, f"{hook.state}: {hook.state_reason}", hook.state) for hook in hooks if hook.state != ARMED]
+    notes = [(hook, hook.state_text, hook.state) for hook in hooks if hook.state != ARMED]
     for hook in hooks:
         for problem in hook.diagnostics:
             line = f" (line {problem.line})" if problem.line else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 
 import click
@@ -11,14 +10,17 @@ import click
 from boathook.assembly import resolve_start
 from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.show import echo
-from boathook.core.event import EventKind, find_kind
+from boathook.core.event import PRE_TOOL, EventKind, find_kind
+from boathook.core.json_text import dumps
 from boathook.core.matcher import compile_pattern
-from boathook.core.tool_kinds import TOOL_KINDS, TOOLS_OF_KINDS
+from boathook.core.tool_kinds import KIND_WORDS, SHELL, TOOL_KINDS, TOOLS_OF_KINDS
+from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.install.host_files import find_project_top
 from boathook.sources.conversion import quote_yaml
-from boathook.sources.fields import HOOK_NAME, is_hook_name
+from boathook.sources.fields import HOOK_NAME, is_hook_name, join_words
+from boathook.sources.samples import find_matching_text
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
 _BLOCK_SH = """\
@@ -59,13 +61,28 @@ event = json.load(sys.stdin)
 print(f"{name} saw {{event['event_type']}}", file=sys.stderr)
 sys.exit(0)
 '''
+_SERVER_TOOL = "mcp__server__tool"
 _SCRIPTS = {("sh", True): _BLOCK_SH, ("sh", False): _NOTE_SH, ("py", True): _BLOCK_PY, ("py", False): _NOTE_PY}
+
+
+class NewMatcher(Value):
+    """What the options of `new` say about tools; an empty text means all."""
+
+    kinds: tuple[str, ...] = ()
+    tool: str = ""
+    pattern: str = ""
 
 
 @click.command("new")
 @click.argument("name")
 @click.option("--event", required=True, type=EVENT, help="The event it runs on.")
-@click.option("--kind", type=click.Choice(TOOL_KINDS), help="Only for tools of this kind, in every agent.")
+@click.option(
+    "--kind",
+    "tool_kinds",
+    multiple=True,
+    type=click.Choice(TOOL_KINDS),
+    help="Only for tools of this kind, in every agent. Can be repeated.",
+)
 @click.option("--tool", metavar="REGEX", help="Only for tools whose name matches.")
 @click.option("--pattern", metavar="REGEX", help="Only for tool inputs that match; the new hook blocks them.")
 @click.option(
@@ -76,7 +93,7 @@ _SCRIPTS = {("sh", True): _BLOCK_SH, ("sh", False): _NOTE_SH, ("py", True): _BLO
 def create_hook(
     name: str,
     event: str,
-    kind: str | None,
+    tool_kinds: tuple[str, ...],
     tool: str | None,
     pattern: str | None,
     lang: str,
@@ -96,12 +113,12 @@ def create_hook(
     if not is_hook_name(name):
         raise ConfigError(f"the name must be {HOOK_NAME.expected}")
     found = find_kind(event)
-    if (kind or tool or pattern) and not found.has_tool:
+    if (tool_kinds or tool or pattern) and not found.has_tool:
         raise ConfigError(f"{found.name} is not about a tool: leave out --kind, --tool and --pattern")
-    matcher = {"kind": kind, "tool": tool, "pattern": pattern}
-    for source in (tool, pattern):
-        compile_pattern(source or "")
-        if any(ord(char) < 32 for char in source or ""):
+    matcher = NewMatcher(tuple(dict.fromkeys(tool_kinds)), tool or "", pattern or "")
+    for source in (matcher.tool, matcher.pattern):
+        compile_pattern(source)
+        if any(ord(char) < 32 for char in source):
             raise ConfigError("a pattern cannot contain control characters or line breaks: write them as \\n, \\t …")
     folder = f"{_find_hooks_folder(project, user=user)}/{name}"
     if os.path.lexists(folder):
@@ -109,7 +126,7 @@ def create_hook(
     blocks = pattern is not None and found.is_pre
     script = f"{folder}/scripts/run.{lang}"
     os.makedirs(os.path.dirname(script))
-    _write(f"{folder}/HOOK.md", _make_manifest(name, found, event, matcher, blocks=blocks))
+    _write(f"{folder}/HOOK.md", _make_manifest(name, event, matcher, blocks=blocks))
     _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
@@ -122,12 +139,25 @@ def create_hook(
     return 0
 
 
-def _list_explain_options(matcher: dict[str, str | None]) -> str:
-    tool, kind = matcher["tool"], matcher["kind"]
-    names = TOOLS_OF_KINDS[kind] if kind else list_known_tools() if tool else ()
-    known_tool = next((known for known in names if re.search(tool or "", known)), tool)
-    options = f" --tool {shlex.quote(known_tool)}" if known_tool else ""
-    return options + (""" --input '{"command": "…"}'""" if matcher["pattern"] and not kind else "")
+def _list_explain_options(matcher: NewMatcher) -> str:
+    """Return options of `explain` for a call that the matcher accepts, as far as one is found."""
+    tool = _choose_tool(matcher)
+    options = f" --tool {shlex.quote(tool)}" if tool else ""
+    if not matcher.pattern:
+        return options
+    own_kinds = [kind for kind, names in TOOLS_OF_KINDS.items() if tool in names]
+    _, key = KIND_WORDS[[*matcher.kinds, *own_kinds, SHELL][0]]
+    text = find_matching_text(compile_pattern(matcher.pattern)) or "…"
+    return f"{options} --input {shlex.quote(dumps({key: text}))}"
+
+
+def _choose_tool(matcher: NewMatcher) -> str:
+    if not (matcher.kinds or matcher.tool):
+        return ""
+    names = [name for kind in matcher.kinds for name in (*TOOLS_OF_KINDS[kind], _SERVER_TOOL)]
+    pattern = compile_pattern(matcher.tool)
+    accepted = (name for name in names or list_known_tools() if pattern is None or pattern.search(name))
+    return next(accepted, "") or find_matching_text(pattern) or matcher.tool
 
 
 def _find_hooks_folder(project: str | None, *, user: bool) -> str:
@@ -138,16 +168,29 @@ def _find_hooks_folder(project: str | None, *, user: bool) -> str:
     return f"{find_project_top(os.path.abspath(project or os.getcwd()))}/.agents/hooks"
 
 
-def _make_manifest(name: str, kind: EventKind, event: str, matcher: dict[str, str | None], *, blocks: bool) -> str:
-    about = matcher["tool"] or matcher["kind"]
-    description = f"{'Blocks' if blocks else 'Watches'} {kind.name}{f' of {about}' if about else ''}"
+def _make_manifest(name: str, event: str, matcher: NewMatcher, *, blocks: bool) -> str:
+    description = f"{'Blocks' if blocks else 'Watches'} {_describe_calls(find_kind(event), matcher)}"
     shown_name = name if name[0].isalpha() else quote_yaml(name)
     lines = ["---", f"name: {shown_name}", f"description: {quote_yaml(description)}", f"trigger: {event}"]
-    if any(matcher.values()):
+    kinds = matcher.kinds
+    shown_kinds = kinds[0] if len(kinds) == 1 else f"[{', '.join(kinds)}]" if kinds else ""
+    texts = {"kind": shown_kinds, "tool": _quote(matcher.tool), "pattern": _quote(matcher.pattern)}
+    if any(texts.values()):
         lines.append("matcher:")
-        lines += [f"  {key}: {quote_yaml(value)}" for key, value in matcher.items() if value]
+        lines += [f"  {key}: {text}" for key, text in texts.items() if text]
     lines += ["timeout: 5000", "---", "", f"# {name}", "", "Describe here what the hook is for, and whom to ask."]
     return "\n".join(lines) + "\n"
+
+
+def _describe_calls(kind: EventKind, matcher: NewMatcher) -> str:
+    if matcher.tool or not matcher.kinds:
+        return kind.name + (f" of {matcher.tool}" if matcher.tool else "")
+    calls = "tool calls" if kind is PRE_TOOL else f"{kind.name} of tools"
+    return f"{calls} that {join_words(KIND_WORDS[name][0] for name in matcher.kinds)}"
+
+
+def _quote(text: str) -> str:
+    return quote_yaml(text) if text else ""
 
 
 def _write(path: str, text: str) -> None:

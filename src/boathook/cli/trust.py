@@ -16,6 +16,7 @@ from boathook.cli.trust_review import TrustCandidate, show_review
 from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, USER, Script
+from boathook.core.notices import NEAR_MISS_COUNT, describe_counts
 from boathook.core.value import Value
 from boathook.errors import TrustError
 from boathook.loader import Loaded
@@ -81,12 +82,14 @@ class TrustChoices(Value):
 
 def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
     candidates = _list_candidates(loaded)
-    chosen = _choose(candidates, names)
+    chosen = _choose(candidates, names, _describe_near_misses(loaded.catalog))
     if not names:
         chosen = [one for one in chosen if not _is_settled(one, choices) and not one.is_denied]
     if not candidates:
         folder = min(_list_projects(loaded.catalog), default="this folder")
         echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
+        if near_misses := _describe_near_misses(loaded.catalog):
+            echo(near_misses, "yellow")
     elif not chosen:
         trusted = sum(candidate.state == ARMED for candidate in candidates)
         echo(f"Nothing to review: {trusted} trusted, {len(candidates) - trusted} denied.", "green")
@@ -208,7 +211,7 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or pass --all")
-    for candidate in _choose(_list_candidates(loaded), names):
+    for candidate in _choose(_list_candidates(loaded), names, _describe_near_misses(loaded.catalog)):
         name, place = candidate.hook.name, candidate.place
         record = TrustRecord(place.project, candidate.identity, name, DENY, time=_format_now())
         store.save_records(record.replace(repository=place.repository, folder=place.folder))
@@ -337,7 +340,11 @@ def _read_content(one: ProjectHook) -> HookContent:
     return content.replace(bound_files=find_uncovered_files(content.hook, snapshot, one.project))
 
 
-def _choose(candidates: list[TrustCandidate], names: tuple[str, ...]) -> list[TrustCandidate]:
+def _describe_near_misses(catalog: Catalog) -> str:
+    return describe_counts({NEAR_MISS_COUNT: dict(catalog.counts).get(NEAR_MISS_COUNT, 0)})
+
+
+def _choose(candidates: list[TrustCandidate], names: tuple[str, ...], near_misses: str) -> list[TrustCandidate]:
     if not names:
         return candidates
     chosen = []
@@ -345,7 +352,8 @@ def _choose(candidates: list[TrustCandidate], names: tuple[str, ...]) -> list[Tr
         matching = [one for one in candidates if name == one.hook.name or one.hook.name.startswith(f"{name}#")]
         if not matching:
             known = ", ".join(one.hook.name for one in candidates) or "none"
-            raise TrustError(f"this project has no hook '{name}' that needs trust (it has: {known})")
+            problem = f"this project has no hook '{name}' that needs trust (it has: {known})"
+            raise TrustError(f"{problem}. {near_misses}" if near_misses else problem)
         chosen += matching
     return chosen
 

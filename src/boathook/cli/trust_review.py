@@ -17,7 +17,7 @@ from boathook.core.value import Value
 from boathook.system.programs import ENTRY_NAMES
 from boathook.trust.bound_files import BoundFiles
 from boathook.trust.judge import HookContent, make_relative, resolve_roots
-from boathook.trust.snapshot import FILE, LINK, Snapshot, SnapshotError, SnapshotItem, read_snapshot
+from boathook.trust.snapshot import FILE, FOLDER, LINK, Snapshot, SnapshotError, SnapshotItem, read_snapshot
 from boathook.trust.store import TrustStore
 
 # What a person is shown of the files of one hook. More than this is not reviewed by reading it in a terminal.
@@ -110,6 +110,8 @@ def make_review(candidate: TrustCandidate, store: TrustStore) -> Review:
     if candidate.is_override:
         review.add(f"  replaces  your own hook '{reveal_text(hook.name)}'", "bold yellow")
     _add_handler(review, hook)
+    if content is not None and _has_no_script(hook, content):
+        review.add("  it has no script to run, so it will not run: see boathook check", "bold yellow")
     if content is not None:
         _add_files(review, candidate, content, store)
     return review
@@ -127,6 +129,11 @@ def _add_handler(review: Review, hook: Hook) -> None:
             _add_value(review, "header  ", f"{name}: {value}")
         if handler.allowed:
             review.add(f"  gets      the variables {reveal_text(', '.join(handler.allowed))}", "yellow")
+
+
+def _has_no_script(hook: Hook, content: HookContent) -> bool:
+    paths = {item.path for snapshot in content.snapshots.values() for item in snapshot.items if item.kind != FOLDER}
+    return isinstance(hook.handler, Script) and not paths.intersection(f"scripts/{name}" for name in ENTRY_NAMES)
 
 
 def _add_value(review: Review, label: str, text: str) -> None:

@@ -193,6 +193,17 @@ class Hook(Value):
         """Return the folder of a HOOK.md hook, "" for others."""
         return self.handler.folder if isinstance(self.handler, Script) else ""
 
+    @property
+    def edited_folder(self) -> str:
+        """Return the folder of a HOOK.md hook that people edit; what runs may be a private copy of it."""
+        return self.path.rpartition("/")[0] if isinstance(self.handler, Script) else ""
+
+    @property
+    def state_text(self) -> str:
+        """Return the state and its reason, which may begin with the state."""
+        reason = self.state_reason.removeprefix(f"{self.state.replace('-', ' ')}: ")
+        return f"{self.state}: {reason}"
+
 
 def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     matcher = hook.matcher

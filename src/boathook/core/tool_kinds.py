@@ -22,6 +22,14 @@ TOOLS_OF_KINDS: "dict[str, tuple[str, ...]]" = {
     MCP: (),
 }
 TOOL_KINDS = tuple(TOOLS_OF_KINDS)
+# For each kind, what its tools do, and the key by which most of them take what a pattern is about.
+KIND_WORDS: "dict[str, tuple[str, str]]" = {
+    WRITES: ("write files", "file_path"),
+    READS: ("read files", "file_path"),
+    SHELL: ("run commands", "command"),
+    NETWORK: ("use the network", "url"),
+    MCP: ("belong to MCP servers", "text"),
+}
 # Canonical tools of no kind, and what settings.json calls them.
 _OTHER_TOOLS = ("Agent", "Task", "Todo", "TodoWrite", "AskUser", "AskUserQuestion")
 # For each kind, what the name of any other tool has in it (small letters) if it is of that kind, and what its input has then.

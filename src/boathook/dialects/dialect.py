@@ -130,7 +130,11 @@ def _load_host_dialect(name: str) -> HostDialect:
 
         agents = list_host_names()
         if name not in agents:
-            raise UsageError(f"unknown host '{name}' (known: {', '.join((NATIVE, *agents))})")
+            import difflib
+
+            near = difflib.get_close_matches(name, agents, n=1)
+            hint = f": did you mean '{near[0]}'?" if near else ""
+            raise UsageError(f"unknown host '{name}' (known: {', '.join((NATIVE, *agents))}){hint}")
         module, class_name = "agent_host", "AgentHost"
     host_class: type[HostDialect] = getattr(__import__(f"{__package__}.{module}", fromlist=[class_name]), class_name)
     return host_class(name)

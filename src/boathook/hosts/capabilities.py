@@ -7,6 +7,8 @@ from __future__ import annotations
 from boathook.core.event import FILE_CHANGES, PATCH_TOOL
 from boathook.core.hook import HOOK_MD
 from boathook.core.matcher import TOOL_NAME
+from boathook.core.tool_kinds import TOOLS_OF_KINDS
+from boathook.core.value import Value
 from boathook.hosts.host import DERIVED_KINDS, SERVER_IS_UNKNOWN, Host, HostEvent, find_row
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name, list_tool_names
 
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
 
 # A guard of files that leaves out deletions usually means it.
 _COMMON_CHANGES = ("write", "edit")
+_SEE_CAPABILITIES = "boathook hosts --capabilities lists what each agent can do"
+
+
+class Unsupported(Value):
+    """What a hook wants and a host does not support, and what to do about it."""
+
+    text: str
+    fix: str = _SEE_CAPABILITIES
 
 
 def list_wanted_capabilities(hook: Hook) -> tuple[str, ...]:
@@ -36,8 +46,7 @@ def list_wanted_capabilities(hook: Hook) -> tuple[str, ...]:
     return tuple(name for name, word in effect_names.items() if isinstance(words, list) and word in words)
 
 
-def find_unsupported(hook: Hook, host: Host) -> tuple[str, ...]:
-    """Return what a hook wants and the host does not support, as messages."""
+def find_unsupported(hook: Hook, host: Host) -> tuple[Unsupported, ...]:
     if hook.kind is None:
         return ()
     row = find_row(host, hook.kind.name)
@@ -45,23 +54,34 @@ def find_unsupported(hook: Hook, host: Host) -> tuple[str, ...]:
         return (*_check_capabilities(hook, host, row), *_check_tools(hook, host))
     stop = next((row for row in host.events if row.kind_name == "pre-agent-turn-stop"), None)
     if stop is None or hook.kind.name not in DERIVED_KINDS:
-        return (f"it never runs: {host.title} has no event like {hook.kind.name}",)
+        return (Unsupported(f"it never runs: {host.title} has no event like {hook.kind.name}"),)
     if list_wanted_capabilities(hook):
-        return (f"it runs after {stop.name}, but {host.title} cannot receive its answers: you see them instead",)
+        text = f"it runs after {stop.name}, but {host.title} cannot receive its answers: you see them instead"
+        return (Unsupported(text),)
     return ()
 
 
-def _check_capabilities(hook: Hook, host: Host, row: HostEvent) -> list[str]:
+def _check_capabilities(hook: Hook, host: Host, row: HostEvent) -> list[Unsupported]:
     wanted = list_wanted_capabilities(hook)
-    messages = [_describe_substitute(name, host, row) for name in wanted if not row.get_template(name)]
+    refusal = f"in {host.title} a question is a refusal: block instead if you want that, else do not ask"
+    fixes = {"ask": refusal} if _can_deny(row) else {}
+    found = [
+        Unsupported(_describe_substitute(name, host, row), fixes.get(name, _SEE_CAPABILITIES))
+        for name in wanted
+        if not row.get_template(name)
+    ]
     if host.block_side_effect and row.kind_name == "pre-tool-call" and "block" in wanted:
-        messages.append(host.block_side_effect)
-    return messages
+        found.append(Unsupported(host.block_side_effect))
+    return found
+
+
+def _can_deny(row: HostEvent) -> bool:
+    return bool(row.block) and row.kind.is_pre and not row.continues_agent
 
 
 def _describe_substitute(capability: str, host: Host, row: HostEvent) -> str:
     where = f"in {host.title} at {row.name}"
-    denied = bool(row.block) and row.kind.is_pre and not row.continues_agent
+    denied = _can_deny(row)
     rewrite = f"it cannot rewrite anything {where}"
     dropped = "its change is dropped, and you get a message"
     refused = "what it changes is refused, and the reason names the new input"
@@ -81,22 +101,32 @@ def _describe_stop(row: HostEvent) -> str:
     return "the call is blocked" if row.kind.is_pre else "the model receives the reason"
 
 
-def _check_tools(hook: Hook, host: Host) -> list[str]:
-    """Return at most one message, about tools of a matcher that have another name or another shape in the host."""
+def _check_tools(hook: Hook, host: Host) -> list[Unsupported]:
+    """Return at most one finding, about tools of a matcher that have another name or another shape in the host."""
     tool, subject = hook.matcher.tool, hook.matcher.subject
     if tool is None or subject != TOOL_NAME:
         return []
     unmatched, is_asked = _find_renamed_tools(tool, host)
-    if unmatched and not is_asked:
-        return [f"it matches no tool that {host.title} is known to have ({_describe_names(tool, unmatched, host)})"]
     if unmatched:
-        return [f"it is not asked about every tool that it names ({_describe_names(tool, unmatched, host)})"]
+        about = _describe_names(tool, unmatched, host)
+        fix = f"add {' and '.join(unmatched)} to its matcher"
+        text = f"it matches no tool that {host.title} is known to have ({about})"
+        return [Unsupported(f"it is not asked about every tool that it names ({about})" if is_asked else text, fix)]
     if not is_asked and not any(mark in tool.source for mark in SERVER_TOOL_MARKS):
-        return [f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"]
+        text = f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"
+        names = ", ".join(dict.fromkeys(ours for ours, _ in host.tools.values()))
+        return [Unsupported(text, f"if it is meant for {host.title}, match one of: {names}")]
     if missing := _find_missing_writes(hook, tool, host):
-        fix = "`kind: writes` means all of them" if hook.source == HOOK_MD else "name them, too"
-        return [f"it is asked about some of the tools by which {host.title} writes files, not about {missing}: {fix}"]
+        return [Unsupported(f"it misses file changes in {host.title}: {missing}", _make_kind_fix(hook, tool))]
     return _check_server_names(tool, host)
+
+
+def _make_kind_fix(hook: Hook, tool: Pattern) -> str:
+    if hook.source != HOOK_MD:
+        return "name them in its matcher, too"
+    kinds = [kind for kind, names in TOOLS_OF_KINDS.items() if any(map(tool.search, names))]
+    wanted = kinds[0] if len(kinds) == 1 else f"[{', '.join(kinds)}]"
+    return f"replace `tool: {tool.display_text}` by `kind: {wanted}`"
 
 
 def _list_names(ours: str, theirs: str) -> tuple[str, ...]:
@@ -134,22 +164,23 @@ def _find_missing_writes(hook: Hook, tool: Pattern, host: Host) -> str:
             missing.append(theirs)
         elif ours == PATCH_TOOL:
             changes = [change for change in _COMMON_CHANGES if not any(map(tool.search, FILE_CHANGES[change]))]
-            missing += [f"each {change} in {theirs}" for change in changes]
+            missing += [f"{change}s by {theirs}" for change in changes]
     return ", ".join(missing)
 
 
-def _check_server_names(tool: Pattern, host: Host) -> list[str]:
+def _check_server_names(tool: Pattern, host: Host) -> list[Unsupported]:
     separator = host.server_tool.partition("}")[2].partition("{")[0]
     _, prefix, rest = tool.source.partition("mcp__")
     if host.server_places or not prefix:
         return []
     if host.server_tool == SERVER_IS_UNKNOWN and not _matches_own_name(tool, host):
         unknown = f"{host.title} does not tell hooks which server a tool is of, so `mcp__` never matches there"
-        return [f"{unknown}: match the tool's own name as well (its matcher: {tool.display_text})"]
+        return [Unsupported(unknown, f"match the tool's own name as well (its matcher: {tool.display_text})")]
     if separator not in ("_", "-") or not rest[:1].isalnum():
         return []
     joined = f"{host.title} joins the names of a server and of its tool by '{separator}', and every split is tried"
-    return [f"{joined}: it may also be asked about tools of another server (its matcher: {tool.display_text})"]
+    text = f"{joined}: it may also be asked about tools of another server (its matcher: {tool.display_text})"
+    return [Unsupported(text)]
 
 
 def _matches_own_name(tool: Pattern, host: Host) -> bool:

@@ -10,10 +10,17 @@ from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook, 
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.sources.fields import suggest
-from boathook.sources.hook_md.folder import MANIFEST_NAMES, NO_ENTRY_POINT, find_manifest, read_hook, scan_hooks
+from boathook.sources.hook_md.folder import (
+    MANIFEST_NAMES,
+    NO_ENTRY_POINT,
+    find_manifest,
+    read_hook,
+    report_no_entry_point,
+    scan_hooks,
+)
 from boathook.sources.hook_md.manifest import OPENCLAW_HOOK
 from boathook.sources.hooks_toml import read_hooks_toml
-from boathook.sources.near_misses import list_root_misses
+from boathook.sources.near_misses import find_misnamed_manifest, list_root_misses
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.settings_json.settings_checker import (
     EXIT_1_WARNING,
@@ -60,6 +67,9 @@ def _check_project(path: str) -> list[Diagnostic]:
             return _sort_diagnostics([*diagnostics, *_check_root(f"{path}/{root}", path), *config.diagnostics])
     if files:
         return diagnostics
+    misnamed = find_misnamed_manifest(path)
+    if misnamed and os.path.basename(path) != "hooks":
+        return [misnamed]
     diagnostics = _check_root(path, path)
     if not diagnostics and not any(find_manifest(entry.path) for entry in os.scandir(path) if entry.is_dir()):
         raise ConfigError(f"no hook was found in {path}")
@@ -111,7 +121,7 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     if path is not None:
         diagnostics += _check_script(hook, path)
     elif not any(diagnostic.message == NO_ENTRY_POINT for diagnostic in diagnostics):
-        diagnostics.append(Diagnostic(hook.path, None, "", ERROR, NO_ENTRY_POINT, "add scripts/run.sh"))
+        diagnostics.append(report_no_entry_point(hook))
     if hook.kind is not None and hook.kind.has_tool:
         diagnostics += _check_tool(hook, hook.kind)
     return diagnostics

@@ -124,7 +124,7 @@ def _get_command(hook: Hook) -> Command:
     if hook.source == PLUGIN:
         raise ConversionError("it belongs to a plugin")
     if hook.state != ARMED:
-        raise ConversionError(f"{hook.state}: {hook.state_reason}")
+        raise ConversionError(hook.state_text)
     handler = hook.handler
     if not isinstance(handler, Command):
         what = "asks a model" if isinstance(handler, Prompt) else "sends the event to a server"

@@ -99,7 +99,8 @@ class Field(Value):
 def describe_construct(construct: str) -> tuple[str, str]:
     """Return what a checker says about a pattern that RE2 cannot run, and how to avoid it."""
     limit = f"at most {MAX_SEARCH_SECONDS * 1000:g} ms for all such patterns of an event, then it counts as a match"
-    return f"{construct} is not in RE2, so this pattern is slower ({limit})", "if you can, write it without that"
+    message = f"{construct} is not in RE2, so this pattern is slower ({limit})"
+    return message, "match more broadly and let the script decide, or keep it"
 
 
 def is_hook_name(text: str) -> bool:
@@ -347,6 +348,10 @@ class FieldChecker:
         if field.explain is not None and isinstance(value, str):
             return field.explain(value)
         message = f"'{field.key}' must be {field.expectation}"
+        if isinstance(value, list) and field.type.base is list and field.words:
+            wrong = next(item for item in value if item not in field.words)
+            hint = suggest(wrong, field.words, self._show_example(field)) if isinstance(wrong, str) else ""
+            return f"{message}, not {describe_value(wrong)}", hint
         if not (isinstance(value, list) and field.type.base is list):
             message += f", not {describe_value(value)}"
         return message, self._show_example(field)

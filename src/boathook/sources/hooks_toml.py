@@ -104,7 +104,10 @@ def check_configs(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConf
     """Return a warning for everything that a hooks.toml asks for and that has no effect."""
     warnings = (*_list_ineffective(hooks, project, user), *list_ineffective_sandbox(hooks, project, user))
     unknown = _list_unknown_names({hook.name for hook in hooks}, project, user)
-    return tuple(Diagnostic(config.path, None, key, WARNING, text) for config, key, text in (*warnings, *unknown))
+    fixes = ((warnings, ""), (unknown, "boathook list shows the names; correct it, or remove the entry"))
+    return tuple(
+        Diagnostic(config.path, None, key, WARNING, text, fix) for found, fix in fixes for config, key, text in found
+    )
 
 
 def _list_ineffective(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConfig) -> Iterator[ConfigWarning]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from boathook.core.hook import WARNING, Diagnostic
 from boathook.core.value import Value
-from boathook.sources.hook_md.folder import MANIFEST_NAMES, find_manifest
+from boathook.sources.hook_md.folder import MANIFEST_NAMES, find_manifest, is_same_folder
 from boathook.sources.source import HOOK_MD_SOURCE
 from boathook.system.locations import Locations
 
-_NEAR_NAMES = ("hook.md", "hooks.md")
+_NEAR_NAMES = ("hook.md", "hooks.md", "hook.txt")
 # A repository must not make every event slow.
 _MAX_ENTRIES = 200
 _MAX_MISSES = 100
@@ -79,11 +79,9 @@ def list_root_misses(root: str, watch: list[str]) -> Iterator[Diagnostic]:
 
 def _check_folder(folder: str, root: str, watch: list[str]) -> Iterator[Diagnostic]:
     """Yield what looks like a hook in a folder of a root that has no manifest."""
-    for entry in _list_entries(folder):
-        if entry.name.lower() in _NEAR_NAMES and entry.name not in MANIFEST_NAMES:
-            fix = f"mv {_quote(entry.path)} {_quote(folder)}/HOOK.md"
-            yield _warn(entry.path, f"{entry.name} is not read: the manifest of a hook is called HOOK.md", fix)
-            return
+    if misnamed := find_misnamed_manifest(folder):
+        yield misnamed
+        return
     for inner in _list_folders(folder):
         watch.append(inner)
         if find_manifest(inner) is not None:
@@ -91,13 +89,25 @@ def _check_folder(folder: str, root: str, watch: list[str]) -> Iterator[Diagnost
             yield _warn(inner, "this hook is not read because it is one folder too deep", fix)
 
 
+def find_misnamed_manifest(folder: str) -> Diagnostic | None:
+    """Return the first near miss among the names in a folder of a hook that has no manifest."""
+    for entry in _list_entries(folder):
+        if entry.name.lower() in _NEAR_NAMES and entry.name not in MANIFEST_NAMES:
+            fix = f"mv {_quote(entry.path)} {_quote(folder)}/HOOK.md"
+            return _warn(entry.path, f"{entry.name} is not read: the manifest of a hook is called HOOK.md", fix)
+    return None
+
+
 def _check_lookalike(place: str, root: str, watch: list[str]) -> Iterator[Diagnostic]:
     """Yield the hooks in a folder that is not one of hooks; a folder that merely has scripts is nothing to report."""
     watch.append(place)
+    # So it is where small and capital letters of a name are the same.
+    if is_same_folder(place, root):
+        return
     folders = _list_folders(place)
     watch += folders
     hooks = [folder for folder in folders if find_manifest(folder) is not None]
-    if f"{place}s" == root and hooks:
+    if os.path.dirname(place) == os.path.dirname(root) and hooks:
         is_there = os.path.lexists(root)
         fix = f"mv {_quote(place)}/* {_quote(root)}/" if is_there else f"mv {_quote(place)} {_quote(root)}"
         yield _warn(place, "the hooks in this folder are not read: its name must be 'hooks'", fix)

@@ -83,6 +83,11 @@ def list_matching_tools(hook: Hook) -> list[str]:
     return [name for name in list_known_tools() if tool.search(name)]
 
 
+def find_matching_text(pattern: Pattern | None) -> str:
+    """Return a text that a pattern matches, "" if none was found."""
+    return next(_generate_matching(pattern), "")
+
+
 def _generate_matching(pattern: Pattern | None) -> Iterator[str]:
     if pattern is None:
         yield ""

@@ -60,7 +60,7 @@ HOOK_MD_SOURCE = Source(
     reader="boathook.sources.hook_md.folder:read_hook_folders",
     dialect="native",
     runs_together=False,
-    lookalikes=("/.agents/hook", "/.claude/hooks"),
+    lookalikes=("/.agents/hook", "/.agents/Hooks", "/.agent/hooks", "/.claude/hooks"),
 )
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",

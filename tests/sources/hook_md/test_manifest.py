@@ -33,6 +33,8 @@ def problem(line: int | None, key: str, level: str, message: str, fix: str = "")
     return Diagnostic(PATH, line, key, level, message, fix)
 
 
+KINDS_EXPECTED = "'kind' must be writes, reads, shell, network or mcp, or a list of them"
+RENAME = "rename the folder, or change 'name'"
 PLAIN = Hook(
     "guard",
     SPELLINGS["pre-tool-call"],
@@ -231,7 +233,7 @@ def test_a_name_that_is_missing_or_not_allowed_is_that_of_the_folder(value, mess
 
 
 def test_a_name_that_differs_from_its_folder_is_kept_with_a_warning():
-    reported = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'")
+    reported = problem(2, "name", WARNING, "name 'other' differs from its folder 'guard'", RENAME)
     assert parse(name="other") == PLAIN.replace(name="other", diagnostics=(reported,))
 
 
@@ -309,6 +311,16 @@ INVALIDS = {
         problem(
             5, "matcher", ERROR, "'matcher' must be a mapping, not a list", 'for example matcher: {"tool": "Shell"}'
         ),
+    ),
+    "a kind that is nearly one": (
+        {"matcher": "{kind: [writes, shel]}"},
+        "pre-tool-call",
+        problem(5, "matcher.kind", ERROR, f"{KINDS_EXPECTED}, not 'shel'", "did you mean 'shell'?"),
+    ),
+    "a kind that is none": (
+        {"matcher": "{kind: everything}"},
+        "pre-tool-call",
+        problem(5, "matcher.kind", ERROR, f"{KINDS_EXPECTED}, not 'everything'", "for example kind: writes"),
     ),
     "a list for a pattern": (
         {"matcher": "{tool: [a, b]}"},
@@ -483,7 +495,8 @@ def test_a_pattern_of_groups_in_groups_does_not_keep_the_others_from_loading():
 def test_a_folder_name_that_is_not_text_is_reported_in_escapes():
     hook = parse(folder="/h/\udcff")
     assert (hook.name, hook.handler) == ("guard", Script("/h/\udcff"))
-    assert hook.diagnostics == (problem(2, "name", WARNING, "name 'guard' differs from its folder '\\udcff'"),)
+    message = "name 'guard' differs from its folder '\\udcff'"
+    assert hook.diagnostics == (problem(2, "name", WARNING, message, RENAME),)
     assert parse(folder="/h/\udcff", name=None).name == "\\udcff"
 
 

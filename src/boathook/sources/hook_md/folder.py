@@ -181,8 +181,14 @@ def _check_entry_point(hook: Hook, watch: list[str]) -> Hook:
         return hook
     scripts = f"{hook.folder}/scripts"
     watch += [hook.folder, scripts, *(f"{scripts}/{name}" for name in ENTRY_NAMES)]
-    problems = (*hook.diagnostics, Diagnostic(hook.path, None, "", ERROR, NO_ENTRY_POINT))
+    problems = (*hook.diagnostics, report_no_entry_point(hook))
     return hook.replace(state=NO_ENTRY, state_reason=NO_ENTRY_POINT, diagnostics=problems)
+
+
+def report_no_entry_point(hook: Hook) -> Diagnostic:
+    has_singular = os.path.isdir(f"{hook.folder}/script")
+    fix = "rename the folder script to scripts" if has_singular else "add scripts/run.sh"
+    return Diagnostic(hook.path, None, "", ERROR, NO_ENTRY_POINT, fix)
 
 
 def _shadow_repeated_names(hooks: list[Hook], watch: list[str]) -> list[Hook]:
@@ -194,7 +200,7 @@ def _shadow_repeated_names(hooks: list[Hook], watch: list[str]) -> list[Hook]:
         if winner is not hook:
             # Without its script the winner would not count.
             watch.append(f"{winner.folder}/scripts")
-            why = f"the {hook.scope} hook in {winner.folder} has the same name"
+            why = f"the {hook.scope} hook in {winner.edited_folder} has the same name"
             hook = _shadow_hook(hook, why, warn=True)  # noqa: PLW2901
         settled.append(hook)
     return settled
@@ -215,7 +221,7 @@ def _settle_names(users: list[Hook], projects: list[Hook], watch: list[str], unt
             why = f"it would replace your hook '{hook.name}', and is not trusted to ({command})"
             projects[place] = mark_untrusted(hook, UNTRUSTED, why, untrusted)
         else:
-            users[index] = _shadow_hook(users[index], f"replaced by the project's hook in {hook.folder}")
+            users[index] = _shadow_hook(users[index], f"replaced by the project's hook in {hook.edited_folder}")
 
 
 def _shadow_hook(hook: Hook, why: str, *, warn: bool = False) -> Hook:

@@ -101,7 +101,7 @@ def _check_fields(
     values = checker.check(HOOK_MD_FIELDS, data)
     if values.get("name", folder_name) != folder_name:
         message = f"name '{values['name']}' differs from its folder '{reveal_text(folder_name)}'"
-        checker.report(WARNING, "name", message)
+        checker.report(WARNING, "name", message, "rename the folder, or change 'name'")
     trigger = {"trigger": data["trigger"]} if isinstance(data.get("trigger"), str) else {}
     return trigger | _build_fields(values, checker, allowance)
 
