@@ -12,7 +12,7 @@ import click
 
 from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
-from boathook.cli.show import echo, format_count, print_json, print_table
+from boathook.cli.show import confirm_action, echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
 from boathook.hosts.capabilities import find_unsupported
@@ -250,7 +250,9 @@ def _refuse_untrusted_folders(target: InstallTarget) -> None:
 
 def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_install: bool) -> bool:
     """Write the changes, if there are any, unless there is a person to ask who refuses."""
-    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or click.confirm("Write this?", default=True, err=True)
+    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or confirm_action("Write this?", default=True)
+    if not is_wanted:
+        echo("Nothing was written: you answered no.", err=True)
     if plan.is_empty or not is_wanted:
         return False
     apply_plan(plan, registry, is_install=is_install)
