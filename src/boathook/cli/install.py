@@ -147,14 +147,15 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     Exit codes: 0 every installation works, 1 some do not.
     """
     registry = InstallRegistry(resolve_state(state))
-    statuses = host_status.list_statuses(resolve_install_target(USER, project, state), registry)
+    target = resolve_install_target(USER, project, state)
+    statuses = host_status.list_statuses(target, registry)
     notes = host_status.find_double_readers(statuses)
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
         print_json({"ok": is_healthy, "hosts": hosts, "notes": notes})
     else:
-        _print_statuses(statuses, notes)
+        _print_statuses(statuses, notes, target)
     return int(not is_healthy)
 
 
@@ -306,7 +307,7 @@ def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
     return {**about, "statuses": rows}
 
 
-def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
+def _print_statuses(statuses: list[HostStatus], notes: list[str], target: InstallTarget) -> None:
     setups = {setup.name: setup for setup in list_setups()}
     shown = [status for status in statuses if status.scope != PROJECT or status.state != ABSENT_STATUS]
     rows = []
@@ -321,7 +322,16 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     for note in notes:
         echo(f"note: {note}", "dim")
     for status in statuses:
-        if status.state == host_status.SHADOWED_STATUS:
-            echo(f"fix: change the settings of {status.host} that are named above", "dim")
-        elif status.state not in host_status.HEALTHY_STATUSES:
-            echo(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")
+        for fix in _list_fixes(status, setups[status.host], target.replace(scope=status.scope)):
+            echo(f"fix: {fix}", "dim")
+
+
+def _list_fixes(status: HostStatus, setup: Setup, target: InstallTarget) -> list[str]:
+    if status.state in host_status.HEALTHY_STATUSES:
+        return []
+    command = f"boathook install {status.host}{' --project' * (status.scope == PROJECT)}"
+    if status.state != host_status.SHADOWED_STATUS:
+        return [command]
+    distrust = host_status.find_distrust(setup, target)
+    others = [f"change the settings of {status.host} that are named above"] if set(status.why) - set(distrust) else []
+    return [*others, *([f"{command} --trust-folder"] if distrust else [])]
