@@ -268,7 +268,7 @@ def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudge
     if not budget.unfinished:
         return ended
     verdict, background = ended
-    runs = []
+    runs: list[Run] = []
     for run in verdict.runs:
         why = budget.describe_unfinished(run.hook.matcher.pattern_sources)
         runs.append(run.replace(notes=(*run.notes, why)) if why else run)

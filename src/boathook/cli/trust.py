@@ -23,7 +23,7 @@ from boathook.trust.bound_files import find_uncovered_files
 from boathook.trust.judge import HookContent, ProjectHook, get_identity, read_hook_content
 from boathook.trust.snapshot import SnapshotError
 from boathook.trust.store import TrustStore
-from boathook.trust.work_trees import find_trust_place
+from boathook.trust.work_trees import find_trust_place, is_moved_work_tree
 
 # Enough to tell the versions of a hook apart.
 _SHOWN_DIGEST_CHARS = 8
@@ -100,6 +100,10 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
         echo(f"Nothing to review: {trusted} trusted, {len(candidates) - trusted} denied.", "green")
     if not chosen:
         return 0
+    for project in dict.fromkeys(candidate.place.project for candidate in chosen):
+        if is_moved_work_tree(project):
+            fix = "To use what is trusted in its repository, first run: git worktree repair"
+            echo(f"git does not know the work tree {project} at this place. {fix}", "yellow", err=True)
     choices = choices.replace(is_named=bool(names))
     answers = [_decide(candidate, store, choices) for candidate in chosen]
     return int(not all(answers))
