@@ -265,11 +265,27 @@ class Engine:
 
 def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudget) -> tuple[Verdict, tuple[Call, ...]]:
     """Report the patterns that count as a match because they could not be searched to the end."""
+    if not budget.unfinished:
+        return ended
     verdict, background = ended
+    runs: list[Run] = []
+    for run in verdict.runs:
+        why = budget.describe_unfinished(run.hook.matcher.pattern_sources)
+        runs.append(run.replace(notes=(*run.notes, why)) if why else run)
+    noted = {source for run in verdict.runs for source in run.hook.matcher.pattern_sources}
+    # Of hooks that do not run, or in the background.
     reports = tuple(
-        Skip("matcher", why, is_warning=True, is_hook=False, is_for_model=True) for why in budget.describe_unfinished()
+        Skip(
+            "pattern",
+            f"the pattern {source[:100]!r} counts as a match, because it {why}",
+            is_warning=True,
+            is_hook=False,
+            is_for_model=True,
+        )
+        for source, why in budget.unfinished.items()
+        if source not in noted
     )
-    return (verdict.replace(skipped=verdict.skipped + reports) if reports else verdict), background
+    return verdict.replace(runs=tuple(runs), skipped=verdict.skipped + reports), background
 
 
 class _StopCountsInMemory:

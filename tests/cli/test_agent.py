@@ -162,7 +162,11 @@ def test_a_gate_whose_refusals_are_used_up_ends_with_exit_code_3(project: AgentP
     assert [record for record in records if record["type"] == "feedback"] == [feedback] * 3
     results = [(record["status"], record["reason"]) for record in records if record["type"] == "result"]
     assert results == [("gate_lifted", "no greeting")]
-    assert "not passed" in project.run("agent", "greet", "--script", str(script)).stdout
+    gate = "printf 'no greeting:\\nnone' >&2; exit 2"
+    project.write_hook("gate", scope="project", fields={"trigger": "Stop"}, script=gate)
+    shown = project.run("agent", "greet", "--script", str(script)).stdout
+    assert "continues after [Hook blocked stop: no greeting: none]\n" in shown
+    assert "\nlifted    no greeting:\n          none (" in shown
 
 
 def test_a_hook_that_stops_ends_the_turn_with_exit_code_2(project: AgentProject) -> None:

@@ -513,6 +513,13 @@ def test_explain_reports_that_it_depends_on_an_input_that_was_not_given(project:
     assert (row["would_run"], row["why"]) == (None, "depends on the input: pass --input (tool Shell, input push)")
 
 
+def test_explain_reports_a_match_that_is_only_one_because_time_ran_out(project: ScratchProject) -> None:
+    project.write_hook("slow", fields={"matcher": "{pattern: '^(a|aa)+$(?<!b)x?'}"})
+    event = ("explain", "pre-tool-call", "--tool", "Shell", "--input")
+    assert "only because its pattern" in project.run(*event, json.dumps({"command": "a" * 5000 + "!"})).stdout
+    assert "only because" not in project.run(*event, json.dumps({"command": "aaa"})).stdout
+
+
 def test_explain_sees_that_a_script_could_not_start(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD, "#!/no/such/program\n")
     (row,) = json.loads(project.run("explain", "PreToolUse", "--tool", "Shell", "--json").stdout)["hooks"]

@@ -98,6 +98,24 @@ def test_status_shows_how_to_fix_what_a_person_can_fix(project, run):
     assert "fix: boathook install claude" not in out
 
 
+def test_a_person_who_answers_no_reads_that_nothing_was_written(project, run, monkeypatch):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    answers = iter(["perhaps", "n"])
+    monkeypatch.setattr("click.prompt", lambda *_, **__: next(answers))
+    code, _, err = run("install", "gemini")
+    assert (code, err) == (1, "Answer y or n.\nNothing was written: you answered no.\n")
+    assert not file_of(project, "gemini").exists()
+
+
+def test_status_names_the_command_that_trusts_a_folder(project, run):
+    where = ("--project", str(project.path))
+    run("install", "codex", *where)
+    fixes = [line for line in run("status", *where)[1].splitlines() if line.startswith("fix: ")]
+    assert fixes == ["fix: boathook install codex --project --trust-folder"]
+    run("install", "codex", *where, "--trust-folder")
+    assert "fix: " not in run("status", *where)[1]
+
+
 def test_what_was_taken_out_by_hand_is_forgotten(project, run):
     run("install", "claude")
     file_of(project, "claude").unlink()

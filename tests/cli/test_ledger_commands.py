@@ -104,10 +104,32 @@ def test_why_prints_the_whole_story(busy):
         f"       from     {path}",
         "       matched  event 'pre-tool-call', tool 'Shell', pattern 'rm -rf'",
         "       reason   no",
-        "did not run:",
+        "did not run, or could not be used:",
         "  watch: not reached: block by 'guard'",
     ]
     assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"
+
+
+def test_why_prints_the_reason_of_a_lifted_refusal_line_by_line(project):
+    project.write_hook("gate", script="printf 'tests fail:\\n1 failed' >&2; exit 2", fields={"trigger": "Stop"})
+    with boathook.load() as engine:
+        verdict = engine.dispatch({"event_type": "Stop", "stop_reason": "max_steps"})
+    story = lines(project, "why", verdict.id)
+    at = next(number for number, line in enumerate(story) if line.startswith("lifted: hooks refused this stop"))
+    assert story[at + 1 : at + 3] == ["  tests fail:", "  1 failed"]
+
+
+def test_a_pattern_that_took_too_long_is_a_note_of_its_hook_and_not_a_hook_that_did_not_run(project):
+    project.write_hook("slow", script="exit 0", fields={"matcher": "{pattern: '^(a|aa)+$(?<!b)x?'}"})
+    with boathook.load() as engine:
+        verdict = engine.dispatch(
+            {**PASSED, "event_type": "pre-tool-call", "tool_input": {"command": "a" * 5000 + "!"}}
+        )
+    story = lines(project, "why", verdict.id)
+    told = "this counts as a match only because its pattern was not searched to the end within the 250 ms"
+    assert any(line.startswith(f"       note     {told}") for line in story)
+    assert not any(line.startswith("did not run") for line in story)
+    assert lines(project, "log")[1].endswith("  slow")
 
 
 def test_why_prints_changes_and_async_hooks_and_their_ends(project):

@@ -55,8 +55,10 @@ def test_what_would_run_is_shown_before_it_is_asked(project):
         "Trust guard? [y/N]",
     ):
         assert reported in text
+    assert "guard stays untrusted: it does not run" in text
     assert project.read_hook_state("guard") == "untrusted"
-    code, _ = _converse(project, ["trust"], ["y"])
+    code, text = _converse(project, ["trust"], ["what", "y"])
+    assert "Answer y or n." in text
     assert code == 0
     assert project.read_hook_state("guard") == "armed"
 
@@ -76,6 +78,16 @@ def test_without_a_person_nothing_is_trusted(project):
     assert done.returncode == 1
     assert "there is no terminal to ask at" in done.stderr
     assert project.read_hook_state("guard") == "untrusted"
+
+
+def test_a_hook_that_cannot_be_trusted_is_reported_with_the_fix_and_without_a_review(project):
+    folder = project.write_hook("guard", scope="project", script="exit 0")
+    (folder / "large").touch()
+    os.truncate(folder / "large", (8 << 20) + 1)
+    told = f"guard cannot be trusted: {folder} has more than 8 MiB. Move large files out of it\n"
+    for flags in ((), ("--yes",)):
+        done = project.run("trust", *flags)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 def test_a_change_is_shown_as_a_diff(project):

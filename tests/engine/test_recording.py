@@ -80,7 +80,7 @@ def test_an_error_of_the_recorder_is_reported_and_changes_no_decision():
     verdict = engine.dispatch(a_call())
     assert (verdict.decision.word, verdict.reasons, verdict.id) == ("block", ("no",), "")
     assert (verdict.skipped, verdict.warnings()) == (
-        (Skip("/s/ledger", message, is_warning=True, is_hook=False),),
+        (Skip("/s/ledger", message, is_warning=True, is_hook=False, is_for_model=True),),
         (message,),
     )
 

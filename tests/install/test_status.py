@@ -196,7 +196,7 @@ def test_a_host_that_reads_the_files_of_another_is_reported(project):
     twice = ", so hooks may run twice"
     claude, copilot = file_of(project, "claude"), file_of(project, "copilot")
     assert notes == [
-        "copilot may also run hooks of project-settings itself: such a hook, a guard too, then runs twice",
+        "Copilot CLI may also run the hooks in a project's .claude/settings.json itself, so they may run twice",
         f"cursor also reads {claude} and calls the entries of claude{once}",
         f"vscode also reads {claude} and calls the entries of claude{once}",
         f"vscode also reads {copilot} and calls the entries of copilot{twice}",

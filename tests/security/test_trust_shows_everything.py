@@ -183,14 +183,15 @@ def test_what_is_cut_is_counted_and_only_yes_gets_past_it(project):
     done = project.run("trust")
     assert done.returncode == 1
     shown = len([text for text in done.stdout.split("\n") if "| # xxx" in text])
-    assert f"  NOT SHOWN: {3007 - shown:,} lines, 2 files\n" in done.stdout
+    assert f"  NOT SHOWN: {3007 - shown:,} lines, 2 files: scripts/big, scripts/more\n" in done.stdout
+    assert "guard was not trusted, because not all of it was shown. Read its files" in done.stderr
     assert "guard is trusted" in project.run("trust", "--yes").stdout
 
 
 def test_a_person_cannot_confirm_what_was_cut(project, monkeypatch, capsys):
     monkeypatch.setattr(trust_review, "_MAX_SHOWN_BYTES", 100)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.confirm", lambda *_, **__: pytest.fail("it asked"))
+    monkeypatch.setattr("click.prompt", lambda *_, **__: pytest.fail("it asked"))
     write_guard(project, SHEBANG + "exit 0\n" * 99)
     assert trust_hooks.main([], standalone_mode=False) == 1
     printed = capsys.readouterr()
@@ -204,7 +205,7 @@ def test_a_long_file_that_changed_is_shown_whole_and_quickly(project):
     project.trust()
     (folder / "scripts" / "data").write_text("b\na\n" * 5000 + PAYLOAD)
     shown = project.run("trust").stdout
-    assert "too long to compare; this is all of it now:" in shown
+    assert "too long to compare; these are its lines now:" in shown
     assert f"    | {PAYLOAD}\n" in shown
 
 

@@ -88,7 +88,8 @@ def test_it_is_listed_and_can_be_ended_in_any_folder(project, other):
     empty = project.base / "empty"
     empty.mkdir()
     done = project.run("untrust", "guard", "--project", str(empty))
-    assert (done.returncode, done.stdout) == (0, "guard is no longer trusted\n")
+    told = "guard is no longer trusted in any folder (it was trusted with --anywhere)\n"
+    assert (done.returncode, done.stdout) == (0, told)
     assert [list_skipped(dispatch(folder)) for folder in (project.path, other)] == [["guard"], ["guard"]]
 
 
@@ -106,6 +107,12 @@ def test_a_denied_hook_stays_denied(project, other):
     third = project.base / "third"
     shutil.copytree(project.path / ".agents", third / ".agents")
     assert list_runs(dispatch(third)) == ARMED
+    # What counts in other folders is listed as what it is, and to undo the denial does not end it.
+    states = [(row["state"], row["holds_in"]) for row in list_decisions(project, project.path)]
+    assert sorted(states) == [("denied", "project"), ("denied", "project"), ("trusted", "anywhere")]
+    told = project.run("untrust", "guard").stdout
+    assert told.startswith("guard is no longer denied. It is still trusted in every folder (--anywhere)")
+    assert [list_runs(dispatch(folder)) for folder in (project.path, third)] == [ARMED, ARMED]
 
 
 def test_a_hook_that_is_trusted_here_can_be_trusted_anywhere(project):
@@ -128,7 +135,7 @@ def test_it_does_not_replace_a_hook_of_the_user(project, other):
     third = project.write_hook("guard", scope="project", script="exit 0")
     done = project.run("trust", "guard", "--yes", "--anywhere", "--override")
     assert done.returncode == 1
-    assert "cannot be trusted anywhere, because it replaces your own hook" in done.stderr
+    assert "cannot be trusted in every folder (--anywhere): it replaces your own hook" in done.stderr
     assert third.exists()
 
 
@@ -149,8 +156,8 @@ def test_a_hook_that_runs_what_is_not_bound_is_refused(project, case):
     project.write_hook("guard", scope="project", script=f"{command} || exit 2")
     done = project.run("trust", "guard", "--yes", "--anywhere")
     assert done.returncode == 1
-    assert "guard cannot be trusted anywhere, because your trust does not cover" in done.stderr
-    assert name in done.stderr
+    assert "guard cannot be trusted in every folder (--anywhere): it runs `" in done.stderr
+    assert f"{name}`, which trust does not cover. Trust it here only: boathook trust guard" in done.stderr
     assert "not bound" in done.stdout
     assert project.read_hook_state("guard") == "untrusted"
     project.trust("guard")
@@ -159,7 +166,7 @@ def test_a_hook_that_runs_what_is_not_bound_is_refused(project, case):
 def test_a_hook_that_imports_from_the_project_is_refused(project):
     project.write_hook("guard", "exit 0", scope="project", fields={"imports": "project"})
     done = project.run("trust", "guard", "--yes", "--anywhere")
-    assert "does not cover what this runs: modules of the project (imports: project)" in done.stderr
+    assert "it runs `modules of the project (imports: project)`, which trust does not cover" in done.stderr
 
 
 def test_files_of_its_own_folder_are_bound(project):

@@ -113,13 +113,13 @@ def _through(folder):
 def _many(folder):
     for at in range(trees.MAX_SNAPSHOT_FILES):
         (folder / f"{at}").touch()
-    return f"{folder} has more than 512 files and folders"
+    return f"{folder} has more than 512 files and folders. Move those that the hook does not need out of it"
 
 
 def _large(folder):
     (folder / "large").write_bytes(b"")
     os.truncate(folder / "large", trees.MAX_SNAPSHOT_BYTES + 1)
-    return f"{folder} has more than 8 MiB"
+    return f"{folder} has more than 8 MiB. Move large files out of it"
 
 
 def _deep(folder):

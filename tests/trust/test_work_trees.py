@@ -219,8 +219,10 @@ def test_a_moved_work_tree_is_trusted_if_git_moved_it(repository):
     assert list_runs(dispatch(moved)) == ARMED
     shutil.move(moved, linked)
     assert list_skipped(dispatch(linked)) == ["guard"]
+    assert "first run: git worktree repair" in repository.run("trust", "--project", str(linked)).stderr
     run_git(linked, "worktree", "repair")
     assert list_runs(dispatch(linked)) == ARMED
+    assert "Nothing to review" in repository.run("trust", "--project", str(linked)).stdout
 
 
 def test_variables_of_git_do_not_count(repository, monkeypatch):

@@ -25,7 +25,7 @@ _MAX_OUTPUT_LINES = 4
 _MAX_FILE_LINES = 30
 _FILE_TEXTS = ("content", "old", "new")
 _DECISION_STYLES = {"block": "bold red", "stop": "bold red", "ask": "yellow", "allow": "green", "none": "cyan"}
-_STATUS_LABELS = {"unfinished": "not done", "interrupted": "aborted", "gate_lifted": "not passed"}
+_STATUS_LABELS = {"unfinished": "not done", "interrupted": "aborted", "gate_lifted": "lifted"}
 _STATUS_STYLES = {
     "done": "bold green",
     "unfinished": "bold yellow",
@@ -95,7 +95,7 @@ class Display:
             case {"type": "event", "event": "post-context-compact"}:
                 self._print("  agent", self._name(record, "the conversation was compacted"), "dim")
             case {"type": "outcome", "event": "pre-agent-turn-stop", "decision": "block", "reason": reason}:
-                self._stop_feedback = "; ".join(reason.splitlines())
+                self._stop_feedback = "; ".join(reason.splitlines()).replace(":; ", ": ")
             case {"type": "note", "who": who, "text": text}:
                 self._print(f"  {who}", text)
             case {"type": "result"}:

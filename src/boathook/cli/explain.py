@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
 from boathook.core.json_text import JsonError, loads
 from boathook.core.matcher import TOOL_NAME
+from boathook.core.pattern_search import SearchBudget
 from boathook.errors import ConfigError
 from boathook.process.hook_runner import find_unmet_need
 from boathook.system.locations import read_environment
@@ -78,7 +80,8 @@ def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
         catalog.find_hooks(event.kind),
         key=lambda hook: (hook.background, *((GROUP_ORDER,) if hook.runs_together else ()), hook.order),
     )
-    answers = [(hook, *_explain_hook(hook, event, catalog.settings.model)) for hook in hooks]
+    budget = SearchBudget(time.thread_time)
+    answers = [(hook, *budget.call(_explain_hook, hook, event, catalog.settings.model)) for hook in hooks]
     running = deduplicate(tuple(hook for hook, would_run, _ in answers if would_run))
     rows = []
     for hook, would_run, why in answers:
@@ -86,7 +89,8 @@ def _explain_hooks(catalog: Catalog, event: Event) -> list[dict[str, Any]]:
             twin = next(other.name for other in running if other.handler == hook.handler)
             rows.append(_make_row(hook, f"the same command runs only once, as '{twin}'", would_run=False))
         else:
-            rows.append(_make_row(hook, why, would_run=would_run))
+            unfinished = budget.describe_unfinished(hook.matcher.pattern_sources) if would_run else ""
+            rows.append(_make_row(hook, unfinished or why, would_run=would_run))
     return rows
 
 

@@ -12,7 +12,7 @@ import click
 
 from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
-from boathook.cli.show import echo, format_count, print_json, print_table
+from boathook.cli.show import confirm_action, echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
 from boathook.hosts.capabilities import find_unsupported
@@ -147,14 +147,15 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     Exit codes: 0 every installation works, 1 some do not.
     """
     registry = InstallRegistry(resolve_state(state))
-    statuses = host_status.list_statuses(resolve_install_target(USER, project, state), registry)
+    target = resolve_install_target(USER, project, state)
+    statuses = host_status.list_statuses(target, registry)
     notes = host_status.find_double_readers(statuses)
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
         print_json({"ok": is_healthy, "hosts": hosts, "notes": notes})
     else:
-        _print_statuses(statuses, notes)
+        _print_statuses(statuses, notes, target)
     return int(not is_healthy)
 
 
@@ -250,7 +251,9 @@ def _refuse_untrusted_folders(target: InstallTarget) -> None:
 
 def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_install: bool) -> bool:
     """Write the changes, if there are any, unless there is a person to ask who refuses."""
-    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or click.confirm("Write this?", default=True, err=True)
+    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or confirm_action("Write this?", default=True)
+    if not is_wanted:
+        echo("Nothing was written: you answered no.", err=True)
     if plan.is_empty or not is_wanted:
         return False
     apply_plan(plan, registry, is_install=is_install)
@@ -304,7 +307,7 @@ def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:
     return {**about, "statuses": rows}
 
 
-def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
+def _print_statuses(statuses: list[HostStatus], notes: list[str], target: InstallTarget) -> None:
     setups = {setup.name: setup for setup in list_setups()}
     shown = [status for status in statuses if status.scope != PROJECT or status.state != ABSENT_STATUS]
     rows = []
@@ -319,7 +322,16 @@ def _print_statuses(statuses: list[HostStatus], notes: list[str]) -> None:
     for note in notes:
         echo(f"note: {note}", "dim")
     for status in statuses:
-        if status.state == host_status.SHADOWED_STATUS:
-            echo(f"fix: change the settings of {status.host} that are named above", "dim")
-        elif status.state not in host_status.HEALTHY_STATUSES:
-            echo(f"fix: boathook install {status.host}{' --project' * (status.scope == PROJECT)}", "dim")
+        for fix in _list_fixes(status, setups[status.host], target.replace(scope=status.scope)):
+            echo(f"fix: {fix}", "dim")
+
+
+def _list_fixes(status: HostStatus, setup: Setup, target: InstallTarget) -> list[str]:
+    if status.state in host_status.HEALTHY_STATUSES:
+        return []
+    command = f"boathook install {status.host}{' --project' * (status.scope == PROJECT)}"
+    if status.state != host_status.SHADOWED_STATUS:
+        return [command]
+    distrust = host_status.find_distrust(setup, target)
+    others = [f"change the settings of {status.host} that are named above"] if set(status.why) - set(distrust) else []
+    return [*others, *([f"{command} --trust-folder"] if distrust else [])]

@@ -11,7 +11,7 @@ import click
 
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
-from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
+from boathook.cli.show import STATE_STYLES, confirm_action, echo, print_json, print_table
 from boathook.cli.trust_review import TrustCandidate, show_review
 from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord
 from boathook.core.catalog import Catalog
@@ -24,8 +24,10 @@ from boathook.trust.bound_files import find_uncovered_files
 from boathook.trust.judge import HookContent, ProjectHook, get_identity, read_hook_content
 from boathook.trust.snapshot import SnapshotError
 from boathook.trust.store import TrustStore
-from boathook.trust.work_trees import find_trust_place
+from boathook.trust.work_trees import find_trust_place, is_moved_work_tree
 
+# Enough to tell the versions of a hook apart.
+_SHOWN_DIGEST_CHARS = 8
 _everything_option = click.option("--all", "everything", is_flag=True, help="All hooks of this project.")
 
 
@@ -48,6 +50,12 @@ def trust_hooks(
     all that you trust (definition, folder, scripts), and trust exactly these bytes, in this folder and in the other
     work trees of its repository. If they change, you are asked again and see a diff. A private copy of what you saw is what
     runs. Your own hooks need no trust.
+
+    \b
+    States of --list, besides those of `boathook list`:
+      trusted   these bytes may run where HOLDS IN says
+      earlier   replaced by a later review in this project; it still counts in other work trees
+      gone      the hook no longer exists in this project
 
     \b
     Exit codes: 0 all of them are trusted, 1 some are not.
@@ -95,12 +103,10 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
         echo(f"Nothing to review: {trusted} trusted, {len(candidates) - trusted} denied.", "green")
     if not chosen:
         return 0
-    if not choices.yes and not sys.stdin.isatty():
-        for candidate in chosen:
-            show_review(candidate, store)
-        problem = "Nothing was trusted: there is no terminal to ask at"
-        echo(f"{problem}. If you have read the above, add --yes.", "yellow", err=True)
-        return 1
+    for project in dict.fromkeys(candidate.place.project for candidate in chosen):
+        if is_moved_work_tree(project):
+            fix = "To use what is trusted in its repository, first run: git worktree repair"
+            echo(f"git does not know the work tree {project} at this place. {fix}", "yellow", err=True)
     choices = choices.replace(is_named=bool(names))
     answers = [_decide(candidate, store, choices) for candidate in chosen]
     return int(not all(answers))
@@ -122,10 +128,10 @@ def _decide(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices)
     if candidate.is_denied:
         echo(f"{name} is denied. To undo this: boathook untrust {name}", "yellow", err=True)
         return False
-    is_whole = show_review(candidate, store)
     if content is None:
-        echo(f"  {name} cannot be trusted: {candidate.error}", "bold red", err=True)
+        echo(f"{name} cannot be trusted: {candidate.error}", "bold red", err=True)
         return False
+    is_whole = show_review(candidate, store)
     if refusal := _find_refusal(candidate, content, choices):
         echo(f"  {refusal}", "yellow", err=True)
         return False
@@ -133,11 +139,25 @@ def _decide(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices)
         advice = f"Read its files, then run: boathook trust {name} --yes"
         echo(f"  {name} was not trusted, because not all of it was shown. {advice}", "bold", err=True)
         return False
-    if not choices.yes and not click.confirm(_make_question(candidate, choices), default=False):
+    if not choices.yes and not _ask_person(candidate, choices):
         return False
     record = _store_approval(candidate, content, store, is_anywhere=choices.anywhere)
     echo(f"  {name} is trusted: exactly these bytes, {_describe_extent(record)}", "green")
     return True
+
+
+def _ask_person(candidate: TrustCandidate, choices: TrustChoices) -> bool:
+    name = candidate.hook.name
+    if not sys.stdin.isatty():
+        flags = "--yes --override" if candidate.is_override else "--yes"
+        advice = f"If you have read the above, add {flags}"
+        echo(f"  {name} was not trusted: there is no terminal to ask at. {advice}", "yellow", err=True)
+        return False
+    is_trusted = confirm_action(_make_question(candidate, choices), default=False)
+    if not is_trusted:
+        effect = "" if candidate.state == ARMED else ": it does not run"
+        echo(f"  {name} stays {candidate.shown_state}{effect}")
+    return is_trusted
 
 
 def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: TrustChoices) -> str:
@@ -146,15 +166,14 @@ def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: Trus
         return f"{name} would replace your own hook. If you want that, add --override"
     if not choices.anywhere:
         return ""
-    advice = f"Trust it in this project: boathook trust {name}"
+    problem = f"{name} cannot be trusted in every folder (--anywhere)"
+    advice = f"Trust it here only: boathook trust {name}"
     if not isinstance(candidate.hook.handler, Script):
-        return (
-            f"{name} cannot be trusted anywhere: what an entry of settings.json runs depends on its project. {advice}"
-        )
+        return f"{problem}: what an entry of settings.json runs depends on its project. {advice}"
     if candidate.is_override:
-        return f"{name} cannot be trusted anywhere, because it replaces your own hook. {advice} --override"
-    if uncovered := content.bound_files.describe_uncovered():
-        return f"{name} cannot be trusted anywhere, because your trust does not cover {uncovered[0]}. {advice}"
+        return f"{problem}: it replaces your own hook. {advice} --override"
+    if uncovered := content.bound_files.list_uncovered():
+        return f"{problem}: it runs `{uncovered[0]}`, which trust does not cover. {advice}"
     return ""
 
 
@@ -229,7 +248,7 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int
     """Forget whether hooks of this project are trusted or denied.
 
     They are untrusted again, in all work trees of the repository. This works for hooks that no longer exist, too. A hook
-    that is trusted in any folder can be named in any folder.
+    that is trusted in any folder can be named in any folder; if it is denied here, only that is withdrawn.
     """
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
@@ -240,10 +259,22 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int
     if unknown:
         hooks = ", ".join(sorted(unknown))
         raise TrustError(f"no decision about {hooks} is stored for this project. List them: boathook trust --list")
+    # To undo a denial takes nothing from other folders.
+    denied = {record.name for record in chosen if record.decision == DENY}
+    kept = {record.name for record in chosen if record.anywhere and record.name in denied}
+    chosen = [record for record in chosen if not (record.anywhere and record.name in kept)]
     store.remove_records(*chosen)
-    for name, decision in dict.fromkeys((record.name, record.decision) for record in chosen):
-        echo(f"{name} is no longer {'trusted' if decision == TRUST else 'denied'}")
+    for text in dict.fromkeys(_describe_removal(record, is_kept=record.name in kept) for record in chosen):
+        echo(text)
     return 0
+
+
+def _describe_removal(record: TrustRecord, *, is_kept: bool) -> str:
+    if record.decision == DENY:
+        rest = ". It is still trusted in every folder (--anywhere). To end that, run this again" if is_kept else ""
+        return f"{record.name} is no longer denied{rest}"
+    extent = " in any folder (it was trusted with --anywhere)" if record.anywhere else ""
+    return f"{record.name} is no longer trusted{extent}"
 
 
 def _is_named(record: TrustRecord, names: tuple[str, ...]) -> bool:
@@ -275,11 +306,10 @@ def _list_decisions(loaded: Loaded, store: TrustStore, *, as_json: bool) -> int:
     elif not rows:
         echo("No hook is trusted or denied, and this project has no hooks.")
     else:
-        cells = [
-            [row["name"], row["state"], row["holds_in"] or "-", row["when"] or "-", row["project"], row["identity"]]
-            for row in rows
-        ]
-        headers = ("NAME", "STATE", "HOLDS IN", "SINCE", "PROJECT", "HOOK")
+        keys = ("name", "state", "holds_in", "when", "digest", "project", "identity")
+        shown = [{**row, "digest": (row["digest"] or "")[:_SHOWN_DIGEST_CHARS]} for row in rows]
+        cells = [[row[key] or "-" for key in keys] for row in shown]
+        headers = ("NAME", "STATE", "HOLDS IN", "SINCE", "DIGEST", "PROJECT", "HOOK")
         print_table(headers, cells, [STATE_STYLES[row["state"]] for row in rows])
     return 0
 
@@ -296,10 +326,18 @@ def _make_rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
     projects = _list_projects(loaded.catalog)
     for record in store.records:
         if record.key not in shown:
-            decision = "denied" if record.decision == DENY else "earlier" if record.earlier else "trusted"
-            state = "gone" if record.project in projects and not record.earlier else decision
+            state = _find_decision_state(record, projects)
             rows.append(_make_row(record.project, record.identity, record.name, state, record))
     return rows
+
+
+def _find_decision_state(record: TrustRecord, projects: set[str]) -> str:
+    # This one counts in all other folders, whatever was decided or deleted since then in its own.
+    if record.anywhere:
+        return "trusted"
+    if record.project in projects and not record.earlier:
+        return "gone"
+    return "denied" if record.decision == DENY else "earlier" if record.earlier else "trusted"
 
 
 def _make_row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:

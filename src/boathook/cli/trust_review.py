@@ -12,6 +12,7 @@ from boathook.cli.show import STATE_STYLES, echo, format_count
 from boathook.core.approval import DENY, TrustPlace, TrustRecord, resolve_copy_path
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
+from boathook.core.notices import list_names
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.system.programs import ENTRY_NAMES
@@ -54,11 +55,11 @@ class TrustCandidate(Value):
 
 
 class Review:
-    """The lines that describe a hook; `hidden_lines` and `hidden_files` count what is left out because there is too much."""
+    """The lines that describe a hook; `hidden_lines` and `hidden_files` are what is left out because there is too much."""
 
     def __init__(self) -> None:
         self.lines: list[StyledLine] = []
-        self.hidden_lines = self.hidden_files = 0
+        self.hidden_lines, self.hidden_files = 0, list[str]()
         self._bytes_left = _MAX_SHOWN_BYTES
 
     @property
@@ -68,14 +69,14 @@ class Review:
     def add(self, text: str, style: str = "") -> None:
         self.lines.append((text, style))
 
-    def add_text(self, lines: list[StyledLine]) -> None:
+    def add_text(self, name: str, lines: list[StyledLine]) -> None:
         """Add the lines of one file, or of the difference between two, up to the limit of all."""
         shown = [("    " + reveal_text(line, keep="\t"), style) for line, style in lines]
         for index, (line, style) in enumerate(shown):
             self._bytes_left -= len(line.encode("utf-8", "backslashreplace")) + 1
             if self._bytes_left < 0:
                 self.hidden_lines += len(shown) - index
-                self.hidden_files += 1
+                self.hidden_files.append(reveal_text(name))
                 return
             self.add(line, style)
 
@@ -85,8 +86,8 @@ def show_review(candidate: TrustCandidate, store: TrustStore) -> bool:
     review = make_review(candidate, store)
     show_lines(review.lines, [candidate.place.project])
     if not review.is_whole:
-        lines, files = format_count(review.hidden_lines, "line"), format_count(review.hidden_files, "file")
-        echo(f"  NOT SHOWN: {lines}, {files}", "bold red")
+        lines, files = format_count(review.hidden_lines, "line"), format_count(len(review.hidden_files), "file")
+        echo(f"  NOT SHOWN: {lines}, {files}: {list_names(review.hidden_files)}", "bold red")
     return review.is_whole
 
 
@@ -184,10 +185,11 @@ def _name_item(item: SnapshotItem, root: str) -> str:
 def _add_content(review: Review, item: SnapshotItem, root: str) -> None:
     name = reveal_text(_name_item(item, root))
     if _is_binary(item):
-        review.add(f"  {name}: binary, {_identify_bytes(item)}; a program can still read commands in it", "bold yellow")
+        text = f"binary, {_identify_bytes(item)}; not shown, and the hook's scripts could still run it"
+        review.add(f"  {name}: {text}", "bold yellow")
     elif item.data:
         review.add(f"  {name}:")
-        review.add_text([(f"| {line}", "") for line in _split_lines(_decode_item(item))])
+        review.add_text(name, [(f"| {line}", "") for line in _split_lines(_decode_item(item))])
 
 
 def _identify_bytes(item: SnapshotItem | None) -> str:
@@ -239,7 +241,7 @@ def _add_change(review: Review, name: str, old: SnapshotItem | None, new: Snapsh
         review.add(f"      binary before: {_identify_bytes(old)}", "bold yellow")
         review.add(f"      binary now:    {_identify_bytes(new)}", "bold yellow")
         if new is not None and not _is_binary(new):
-            review.add_text([(f"+{line}", "green") for line in _split_lines(_decode_item(new))])
+            review.add_text(name, [(f"+{line}", "green") for line in _split_lines(_decode_item(new))])
         return
     _add_diff(review, name, *(_decode_item(item) if item is not None else "" for item in (old, new)))
 
@@ -254,12 +256,12 @@ def _read_copy(root: str) -> Snapshot | None:
 def _add_diff(review: Review, name: str, old: str, new: str) -> None:
     old_lines, new_lines = _split_lines(old), _split_lines(new)
     if max(len(old_lines), len(new_lines)) > _MAX_DIFF_LINES:
-        review.add("      too long to compare; this is all of it now:", "yellow")
-        review.add_text([(f"| {line}", "") for line in new_lines])
+        review.add("      too long to compare; these are its lines now:", "yellow")
+        review.add_text(name, [(f"| {line}", "") for line in new_lines])
         return
     names, styles = (f"{name} (trusted)", f"{name} (now)"), {"+": "green", "-": "red"}
     lines = difflib.unified_diff(old_lines, new_lines, *names, lineterm="")
-    review.add_text([(line, styles.get(line[:1], "")) for line in lines])
+    review.add_text(name, [(line, styles.get(line[:1], "")) for line in lines])
 
 
 def _split_lines(text: str) -> list[str]:

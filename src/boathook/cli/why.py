@@ -95,8 +95,9 @@ def _describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterat
     yield from _describe_others(record, ends)
     yield from _describe_changes(record["changed"])
     if record.get("lifted"):
-        yield "the agent stopped although hooks refused that, because of the limits of refusals:"
-        yield from (f"  {text}" for text in record["lifted"])
+        cause = "it was refused too often before, or cannot be refused"
+        yield f"lifted: hooks refused this stop, but it was let through, because {cause}. Their reason:"
+        yield from (f"  {line}" for text in record["lifted"] for line in text.splitlines())
     if record.get("degraded"):
         yield "the host could not do all of it:"
         yield from (f"  {text}" for text in record["degraded"])
@@ -128,7 +129,7 @@ def _describe_others(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator
             name = started["hook"]
             yield f"  {name}: {_describe_end(end_of[name]) if name in end_of else 'its end is not recorded'}"
     if record["skipped"]:
-        yield "did not run:"
+        yield "did not run, or could not be used:"
         yield from (f"  {skipped['hook']}: {skipped['why']}" for skipped in record["skipped"])
 
 

@@ -181,6 +181,10 @@ class Matcher(Value):
     # Kinds of tools (see `core.tool_kinds`), one of which a call must be of.
     tool_kinds: tuple[str, ...] = ()
 
+    @property
+    def pattern_sources(self) -> tuple[str, ...]:
+        return tuple(pattern.source for pattern in (self.tool, self.pattern) if pattern is not None)
+
     def explain_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
         if self.subject != TOOL_NAME:
             return self._explain_subject_mismatch(event)

@@ -11,7 +11,7 @@ from boathook.errors import ConfigError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
     from boathook.core.pattern_syntax import Translation
@@ -57,7 +57,7 @@ class SearchBudget:
             limit = f"the {MAX_SEARCH_SECONDS * 1000:g} ms that all such patterns of an event have"
             self.unfinished[source] = f"was not searched to the end within {limit}"
         except (ConfigError, MemoryError, RecursionError) as error:
-            self.unfinished[source] = str(error) or type(error).__name__
+            self.unfinished[source] = f"cannot be searched: {str(error) or type(error).__name__}"
         return True
 
     def call(self, function: Callable[..., Result], *args: Any) -> Result:
@@ -70,9 +70,10 @@ class SearchBudget:
         finally:
             _budgets.set(before)
 
-    def describe_unfinished(self) -> Iterator[str]:
-        for source, why in self.unfinished.items():
-            yield f"the pattern {source[:100]!r} counts as a match: it {why}"
+    def describe_unfinished(self, sources: Iterable[str]) -> str:
+        """Return why the first of some patterns counts as a match; "" if all of them were searched."""
+        why = next((self.unfinished[source] for source in sources if source in self.unfinished), "")
+        return f"this counts as a match only because its pattern {why}" if why else ""
 
 
 _budgets: ContextVar[SearchBudget | None] = ContextVar("search budget", default=None)

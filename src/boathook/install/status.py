@@ -27,6 +27,8 @@ INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
+# Where the hooks of a source are, by the names in `Setup.may_run_too`.
+_SOURCE_TITLES = {"project-settings": "a project's .claude/settings.json"}
 _RUNS_ONCE = "; boathook detects this and runs each hook once"
 _RUNS_TWICE = ", so hooks may run twice"
 
@@ -195,10 +197,8 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     notes: list[str] = []
     for setup in list_setups():
         if setup.may_run_too and setup.name in hosts:
-            names = ", ".join(setup.may_run_too)
-            notes.append(
-                f"{setup.name} may also run hooks of {names} itself: such a hook, a guard too, then runs twice"
-            )
+            title, places = load_host(setup.name).title, ", ".join(_SOURCE_TITLES[name] for name in setup.may_run_too)
+            notes.append(f"{title} may also run the hooks in {places} itself, so they may run twice")
         for (other, scope), path in paths.items():
             sources = (*setup.runs_itself, *setup.may_run_too)
             reads_only_projects = any(name.startswith("project-") for name in sources)

@@ -43,9 +43,8 @@ class BoundFiles(Value):
     unclear: str = ""
     programs: tuple[str, ...] = ()
 
-    def describe_uncovered(self) -> list[str]:
-        unclear = [f"what this runs: {self.unclear}"] if self.unclear else []
-        return [*self.unbound, *(f"what this runs: {text}" for text in self.programs), *unclear]
+    def list_uncovered(self) -> list[str]:
+        return [*self.unbound, *self.programs, *([self.unclear] if self.unclear else [])]
 
 
 def find_bound_files(hook: Hook, project: str) -> BoundFiles:

@@ -109,13 +109,16 @@ class _SnapshotReader:
             chunks.append(chunk)
             self.size += len(chunk)
             if self.size > MAX_SNAPSHOT_BYTES:
-                raise SnapshotError(f"{self.root} has more than {MAX_SNAPSHOT_BYTES >> 20} MiB")
+                raise SnapshotError(
+                    f"{self.root} has more than {MAX_SNAPSHOT_BYTES >> 20} MiB. Move large files out of it"
+                )
         self._add(SnapshotItem(path, FILE, stat.S_IMODE(status.st_mode), b"".join(chunks)))
 
     def _add(self, item: SnapshotItem) -> None:
         self.items.append(item)
         if len(self.items) > MAX_SNAPSHOT_FILES:
-            raise SnapshotError(f"{self.root} has more than {MAX_SNAPSHOT_FILES} files and folders")
+            problem = f"{self.root} has more than {MAX_SNAPSHOT_FILES} files and folders"
+            raise SnapshotError(f"{problem}. Move those that the hook does not need out of it")
 
     def _get_full_path(self, path: str) -> str:
         return f"{self.root}/{path}" if path else self.root

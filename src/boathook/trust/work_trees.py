@@ -30,6 +30,15 @@ def find_trust_place(project: str) -> LocatedPlace:
     return LocatedPlace(TrustPlace(real, repository, folder), tuple(watch))
 
 
+def is_moved_work_tree(project: str) -> bool:
+    """Whether a folder is in a work tree that its repository does not know at this place, as after a plain `mv`."""
+    top, _ = _find_top(os.path.realpath(project))
+    key, _, pointer = _read_pointer(f"{top}/.git").partition(" ") if top else ("", "", "")
+    entry = os.path.realpath(os.path.join(top, pointer))
+    is_linked = key == "gitdir:" and os.path.basename(os.path.dirname(entry)) == "worktrees"
+    return is_linked and not _find_repository_of(top, [])
+
+
 def _find_top(folder: str) -> tuple[str, list[str]]:
     """Return the nearest folder upwards that has `.git`, and where there was none."""
     watch: list[str] = []
