@@ -17,6 +17,7 @@ from boathook.sources.shell_scripts import (
     find_run_files,
     find_stdin_script,
     read_plain_commands,
+    remove_keywords,
     remove_prefix,
 )
 from boathook.sources.source import SOURCES
@@ -70,7 +71,7 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
                     files.append(BoundFile(path, word.start, word.raw))
                 elif path and not os.path.lexists(path):
                     missing.append(path)
-        indirect = find_indirect_run(words)
+        indirect = find_indirect_run(command, words)
         if indirect is not None:
             paths = [path for path in (_resolve_within(base or "/", name, tops) for name in indirect.paths) if path]
             existing = [BoundFile(path) for path in paths if os.path.isfile(path)]
@@ -97,7 +98,7 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
             continue
         commands = ShellReader(item.data.decode("utf-8", "replace"), variables.get).read_all()
         for base, command, words in _iter_commands(commands, project):
-            indirect = find_indirect_run(words)
+            indirect = find_indirect_run(command, words)
             programs += [indirect.text] if indirect is not None else []
             for word in _find_run_words(command, words):
                 path = _resolve_within(base or project, word.value, (top,)) if word.value else ""
@@ -136,7 +137,7 @@ def _iter_commands(
     """Yield each command with the folder that it runs in, None if that is not known, and its words without prefixes."""
     base: str | None = project
     for command in commands:
-        words = remove_prefix(command.words)
+        words = remove_prefix(remove_keywords(command.words))
         if not words:
             continue
         if words[0].raw in ("cd", "pushd", "popd"):
