@@ -60,7 +60,11 @@ _PACKAGE_RUNNERS = ("npx", "bunx")
 _PROJECT_RUNNERS = (*_PACKAGE_RUNNERS, "npm", "pnpm", "yarn", "make", "just")
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MODULE_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua)")
+_SHELL_ENDINGS = ("sh", "bash", "zsh", "ksh", "dash")
+SCRIPT_ENDINGS = (*(*_SHELL_ENDINGS, "fish", "ps1", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua"),)
+_SCRIPT_NAME = re.compile(rf".+\.(?:{'|'.join(SCRIPT_ENDINGS)})")
+_SHELL_SCRIPT_NAME = re.compile(rf".+\.(?:{'|'.join(_SHELL_ENDINGS)})")
+_MAX_FIRST_LINE = 256
 
 
 def read_script_text(path: str) -> str:
@@ -70,6 +74,13 @@ def read_script_text(path: str) -> str:
     except FileError:
         return ""
     return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
+
+
+def is_shell_script(path: str, data: bytes) -> bool:
+    """Whether a file is for a shell, by its name or by the interpreter that its first line names."""
+    first_line = data[:_MAX_FIRST_LINE].partition(b"\n")[0].decode("utf-8", "replace")
+    words = first_line[2:].split() if first_line.startswith("#!") else []
+    return bool(_SHELL_SCRIPT_NAME.fullmatch(path)) or any(word.rpartition("/")[2] in SHELL_NAMES for word in words)
 
 
 def find_blocking_exit_1(text: str) -> int | None:

@@ -10,12 +10,13 @@ import shlex
 from collections.abc import Iterator
 
 from boathook.core.hook import OWN_IMPORTS, Command, Hook
-from boathook.core.shell import SHELL_NAMES, ShellCommand, ShellReader, ShellWord
+from boathook.core.shell import ShellCommand, ShellReader, ShellWord
 from boathook.core.value import Value
 from boathook.sources.shell_scripts import (
     find_indirect_run,
     find_run_files,
     find_stdin_script,
+    is_shell_script,
     read_plain_commands,
     remove_keywords,
     remove_prefix,
@@ -94,7 +95,7 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
     unbound: list[str] = []
     programs = [] if hook.imports == OWN_IMPORTS else ["modules of the project (imports: project)"]
     for item in snapshot.items:
-        if item.kind != FILE or not _is_shell_script(item.path, item.data):
+        if item.kind != FILE or not is_shell_script(item.path, item.data):
             continue
         commands = ShellReader(item.data.decode("utf-8", "replace"), variables.get).read_all()
         for base, command, words in _iter_commands(commands, project):
@@ -104,11 +105,6 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
                 path = _resolve_within(base or project, word.value, (top,)) if word.value else ""
                 unbound += [path] if path and not path.startswith(own) else []
     return BoundFiles(unbound=tuple(dict.fromkeys(unbound)), programs=tuple(dict.fromkeys(programs)))
-
-
-def _is_shell_script(path: str, data: bytes) -> bool:
-    words = data[2:256].partition(b"\n")[0].decode("utf-8", "replace").split() if data.startswith(b"#!") else []
-    return path.endswith((".sh", ".bash")) or any(word.rpartition("/")[2] in SHELL_NAMES for word in words)
 
 
 def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
