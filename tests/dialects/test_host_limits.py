@@ -534,6 +534,17 @@ def test_a_tool_that_has_another_name_or_shape_in_a_host_is_reported_once(tool, 
     assert about is None or about in found[0]
 
 
+def test_everything_that_is_wrong_with_a_matcher_is_reported_at_once():
+    found = find_unsupported(a_hook(tool="^(run_shell_command|WriteFile|mcp__db__drop)$"), load_host("opencode"))
+    assert [message.partition(" (")[0].partition(":")[0] for message in found] == [
+        "it is not asked about every tool that it names",
+        "it is asked about some of the tools by which OpenCode writes files, not about edit, each edit in apply_patch",
+        "OpenCode joins the names of a server and of its tool by '_', and every split is tried",
+    ]
+    renamed = find_unsupported(a_hook(tool="^(StrReplaceFile|WriteFile)$"), load_host("gemini"))
+    assert [message[:47] for message in renamed] == ["it is not asked about every tool that it names "]
+
+
 def test_a_hook_that_names_a_kind_needs_no_other_names():
     for host in map(load_host, list_host_names()):
         known = find_unsupported(a_hook(), host)
