@@ -535,7 +535,7 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
             "kimi-cli",
             "does not tell hooks which server a tool is of, so `mcp__` never matches there",
         ),
-        ("^mcp__", "kimi-cli", "match the tool's own name as well (its matcher: ^mcp__)"),
+        ("^mcp__", "kimi-cli", "so `mcp__` never matches there"),
         ("^(mcp__db__.*|Shell)$", "kimi-cli", "`mcp__` never matches there"),
         ("^(mcp__db__)?drop$", "kimi-cli", None),
         ("^(mcp__db__drop|drop)$", "kimi-cli", None),
@@ -562,6 +562,17 @@ def test_a_tool_that_has_another_name_or_shape_in_a_host_is_reported_once(tool, 
 def test_each_finding_about_a_host_has_a_fix_that_fits(hook, fix):
     (found,) = find_unsupported(a_hook(**hook), load_host("codex"))
     assert found.fix.startswith(fix)
+
+
+def test_everything_that_is_wrong_with_a_matcher_is_reported_at_once():
+    found = find_unsupported(a_hook(tool="^(run_shell_command|WriteFile|mcp__db__drop)$"), load_host("opencode"))
+    assert [each.text.partition(" (")[0].partition(", and")[0] for each in found] == [
+        "it is not asked about every tool that it names",
+        "it misses file changes in OpenCode: edit, edits by apply_patch",
+        "OpenCode joins the names of a server and of its tool by '_'",
+    ]
+    renamed = find_unsupported(a_hook(tool="^(StrReplaceFile|WriteFile)$"), load_host("gemini"))
+    assert [each.text[:47] for each in renamed] == ["it is not asked about every tool that it names "]
 
 
 def test_a_hook_that_names_a_kind_needs_no_other_names():

@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from boathook.process.environment import remove_project_code
 from boathook.system.locations import account_home
 from boathook.system.programs import (
+    CODE_VARIABLES,
     choose_command,
     find_doubtful_variables,
     find_private_tops,
@@ -231,6 +234,34 @@ def test_a_link_into_the_project_leads_there_too(project):
     environ = {"BASH_ENV": "{}/way/be.sh", "NODE_OPTIONS": "--require {}/way/x.js", "SOME_TOOL_RC": "{}/way/rc"}
     environ = {name: value.format(project.base) for name, value in environ.items()}
     assert found(project, environ, own=True) == ({}, tuple(map(LED.format, environ)))
+
+
+# One variable of each kind, and one that nothing is known about.
+NAMES = (b"PLAIN", *{kind: name for name, kind in CODE_VARIABLES.items()}.values())
+# P is the project, L a link to it.
+PIECES = (
+    *("P", "P/x", "L", "L/x", "/usr/lib/x", "/opt/x", "x", ".", "..", "./x", "../x", "~/x", "$HOME/x", "$(x)"),
+    *("/proc/self/cwd", "/dev/fd/3", "/dev/stdin", "file://", "//", ":", ";", " ", "=", ",", "@", "|", '"'),
+    *("-I", "-r", "--require "),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4))
+@example(["x", "=", "L/x"])
+@example(["L", ",", "//"])
+@example(["/usr/lib/x", ";"])
+@example(["//", "/dev/stdin"])
+@example([".", "file://"])
+def test_the_quick_look_misses_nothing_that_would_be_removed(project, pieces):
+    link = project.base / "link"
+    if not link.is_symlink():
+        link.symlink_to(project.path)
+    tops = find_private_tops((str(project.path), "", "", str(project.path)))
+    value = "".join(pieces).replace("P", str(project.path)).replace("L", str(link)).encode()
+    for name in NAMES:
+        env = {name: value}
+        remove_project_code(env, [name], tops, is_user_hook=False)
+        assert env == {name: value} or find_doubtful_variables({name: value}, tops) == [name]
 
 
 def test_the_repository_of_the_work_dir_is_a_project(project):

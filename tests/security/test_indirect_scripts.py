@@ -48,7 +48,7 @@ def test_a_script_on_standard_input_runs_from_its_private_copy(project):
 
 
 @pytest.mark.parametrize("name", ["s.py", "s/__main__.py"])
-@pytest.mark.parametrize("command", ["python3 -m s", "python3 -ms", "python3 -I -m s x"])
+@pytest.mark.parametrize("command", ["python3 -m s", "env python3 -X dev -ums", "python3 -I -m s x"])
 def test_a_module_of_the_project_is_named_as_not_covered(project, name, command):
     module = write_tool(project, "exit(0)\n", name)
     project.write_settings("project", make_settings(command))

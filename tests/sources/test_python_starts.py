@@ -17,6 +17,19 @@ UNSAFE = {
     "python3 <<END\nfrom rules import x\nEND\n": ("rules",),
     "cat x | python3 -": (),
     "MODE=1 exec python3 -um json.tool": ("json",),
+    "env python3 -c 'import json'": ("json",),
+    "nohup python3 - <x": (),
+    "timeout 3 python3 -c 'import json'": ("json",),
+    "timeout 0.5s env A=1 python3 -mrules": ("rules",),
+    "python3 -X dev -c 'import json'": ("json",),
+    "python3 -Wignore -X importtime -W error -m rules": ("rules",),
+    "pypy3 -c 'import json'": ("json",),
+    "uv run python -m rules": ("rules",),
+    "uv run --quiet python3 - <<< 'import json'": ("json",),
+    "case $x in a) python3 -c 'import json' ;; esac": ("json",),
+    "check() { python3 -c 'import json'; }": ("json",),
+    "x=`printf %s y | python3 -c 'import json'`": ("json",),
+    "exec env python3 \\\n  -c 'import json'": ("json",),
 }
 SAFE = [
     'python3 -I -c "import json"',
@@ -30,6 +43,18 @@ SAFE = [
     'echo "use: python3 -m pip install x"',
     "pip install python3 -m",
     "grep -c python3 x",
+    "env python3 -I -c 'import json'",
+    "timeout 3 python3 -IP -",
+    "nohup python3 -X dev -P -m rules",
+    "python3 -W error -IX dev -c 'import json'",
+    "uv run python -I -m rules",
+    "uv run guard.py -c x",
+    "uv run python guard.py -m x",
+    "pypy3 guard.py - <x",
+    "command -v python3 <x",
+    "case $x in python|python3) true ;; esac",
+    "python3 --version",
+    "cat <<END\npython3 -c 'import json'\nEND\n",
 ]
 
 
@@ -41,6 +66,11 @@ def test_python_without_a_script_is_found_with_what_it_imports(text):
 @pytest.mark.parametrize("text", SAFE)
 def test_what_does_not_look_in_the_work_dir_is_left_alone(text):
     assert find_python_starts(f"#!/bin/sh\n{text}\nexit 0") == []
+
+
+def test_the_line_of_a_start_is_found():
+    text = "a\nb $(\npython3 -c x)\n`\npython -c x`\n"
+    assert [(start.line, start.words) for start in find_python_starts(text)] == [(3, "python3 -c"), (5, "python -c")]
 
 
 def check(project, *words: str) -> str:

@@ -15,6 +15,7 @@ from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
 from boathook.core.notices import list_names
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
+from boathook.sources.shell_scripts import SCRIPT_ENDINGS
 from boathook.system.programs import ENTRY_NAMES
 from boathook.trust.bound_files import BoundFiles
 from boathook.trust.judge import HookContent, make_relative, resolve_roots
@@ -27,7 +28,8 @@ _MAX_SHOWN_BYTES = 2 << 20
 _MAX_DIFF_LINES = 5_000
 # A script is shown as text whatever its bytes are. Other files are binary if they have a NUL, are not UTF-8, and if this share
 # of their bytes is not text.
-_SCRIPT_NAME = re.compile(r".*\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua|md|json|toml|ya?ml)", re.IGNORECASE)
+_TEXT_ENDINGS = (*SCRIPT_ENDINGS, "md", "json", "toml", "yaml", "yml")
+_TEXT_NAME = re.compile(rf".*\.(?:{'|'.join(_TEXT_ENDINGS)})", re.IGNORECASE)
 _BINARY_SHARE = 0.1
 _TEXT_BYTES = bytes({7, 8, 9, 10, 12, 13, 27, *range(0x20, 0x7F)})
 
@@ -272,7 +274,7 @@ def _split_lines(text: str) -> list[str]:
 
 def _is_binary(item: SnapshotItem) -> bool:
     data = item.data
-    if item.kind != FILE or b"\0" not in data or data.startswith(b"#!") or _SCRIPT_NAME.fullmatch(item.path):
+    if item.kind != FILE or b"\0" not in data or data.startswith(b"#!") or _TEXT_NAME.fullmatch(item.path):
         return False
     try:
         data.decode()

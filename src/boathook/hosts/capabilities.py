@@ -7,7 +7,7 @@ from __future__ import annotations
 from boathook.core.event import FILE_CHANGES, PATCH_TOOL
 from boathook.core.hook import HOOK_MD
 from boathook.core.matcher import TOOL_NAME
-from boathook.core.tool_kinds import TOOLS_OF_KINDS
+from boathook.core.tool_kinds import TOOLS_OF_KINDS, WRITES
 from boathook.core.value import Value
 from boathook.hosts.host import DERIVED_KINDS, SERVER_IS_UNKNOWN, Host, HostEvent, find_row
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name, list_tool_names
@@ -29,6 +29,9 @@ class Unsupported(Value):
 
     text: str
     fix: str = _SEE_CAPABILITIES
+
+
+_COMMON_WRITES = frozenset(TOOLS_OF_KINDS[WRITES]).difference(FILE_CHANGES["delete"])
 
 
 def list_wanted_capabilities(hook: Hook) -> tuple[str, ...]:
@@ -102,23 +105,26 @@ def _describe_stop(row: HostEvent) -> str:
 
 
 def _check_tools(hook: Hook, host: Host) -> list[Unsupported]:
-    """Return at most one finding, about tools of a matcher that have another name or another shape in the host."""
+    """Return a finding for each thing that is wrong with tools of a matcher: another name or another shape in the host."""
     tool, subject = hook.matcher.tool, hook.matcher.subject
     if tool is None or subject != TOOL_NAME:
         return []
+    found: list[Unsupported] = []
     unmatched, is_asked = _find_renamed_tools(tool, host)
     if unmatched:
         about = _describe_names(tool, unmatched, host)
         fix = f"add {' and '.join(unmatched)} to its matcher"
         text = f"it matches no tool that {host.title} is known to have ({about})"
-        return [Unsupported(f"it is not asked about every tool that it names ({about})" if is_asked else text, fix)]
-    if not is_asked and not any(mark in tool.source for mark in SERVER_TOOL_MARKS):
+        found.append(
+            Unsupported(f"it is not asked about every tool that it names ({about})" if is_asked else text, fix)
+        )
+    elif not is_asked and not any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         text = f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"
         names = ", ".join(dict.fromkeys(ours for ours, _ in host.tools.values()))
-        return [Unsupported(text, f"if it is meant for {host.title}, match one of: {names}")]
-    if missing := _find_missing_writes(hook, tool, host):
-        return [Unsupported(f"it misses file changes in {host.title}: {missing}", _make_kind_fix(hook, tool))]
-    return _check_server_names(tool, host)
+        found.append(Unsupported(text, f"if it is meant for {host.title}, match one of: {names}"))
+    if missing := _find_missing_writes(hook, tool, host, unmatched):
+        found.append(Unsupported(f"it misses file changes in {host.title}: {missing}", _make_kind_fix(hook, tool)))
+    return [*found, *_check_server_names(tool, host)]
 
 
 def _make_kind_fix(hook: Hook, tool: Pattern) -> str:
@@ -150,21 +156,21 @@ def _describe_names(tool: Pattern, unmatched: list[str], host: Host) -> str:
     return f"its matcher: {tool.display_text}; {there}; {' and '.join(unmatched)} holds in every agent"
 
 
-def _find_missing_writes(hook: Hook, tool: Pattern, host: Host) -> str:
-    """Return the tools that write files in the host and that a guard of files does not match, as text."""
+def _find_missing_writes(hook: Hook, tool: Pattern, host: Host, renamed: list[str]) -> str:
+    """Return the tools that write files in the host and that a guard of files does not match nor name otherwise, as text."""
     is_guard = hook.kind is not None and hook.kind.is_pre and not hook.matcher.tool_kinds
     if not is_guard or not any(tool.search(name) for change in _COMMON_CHANGES for name in FILE_CHANGES[change]):
         return ""
     missing: list[str] = []
     for theirs, (ours, _) in host.tools.items():
         own_names = (ours, theirs, find_claude_name(ours, theirs))
-        if any(map(tool.search, own_names)):
+        if ours in renamed or any(map(tool.search, own_names)):
             continue
-        if ours in ("WriteFile", "EditFile"):
-            missing.append(theirs)
-        elif ours == PATCH_TOOL:
+        if ours == PATCH_TOOL:
             changes = [change for change in _COMMON_CHANGES if not any(map(tool.search, FILE_CHANGES[change]))]
             missing += [f"{change}s by {theirs}" for change in changes]
+        elif ours in _COMMON_WRITES:
+            missing.append(theirs)
     return ", ".join(missing)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from boathook.core.hook import USER, Http, Prompt
 from boathook.system.locations import account_home
-from boathook.system.programs import find_variable_kind, points_into
+from boathook.system.programs import find_variable_kind, points_into, split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ _LOADING_OPTIONS = frozenset(b"-r --require --import --loader --experimental-loa
 _LOADING_PREFIXES = (b"-I", b"-Mlib=", b"-mlib=", b"-javaagent:", b"-agentpath:", b"-Xbootclasspath/a:", b"@")
 # every path in a value is looked up
 _MAX_VALUE_BYTES = 1 << 14
-_SEPARATORS = b" \t\n=:,;@|&<>()\"'`"
 _HIDDEN_STARTS = (b"./", b"../", b"/proc/", b"/dev/fd/")
-_SPLIT_TABLE = bytes.maketrans(_SEPARATORS, b"\0" * len(_SEPARATORS))
 
 _NAME_TABLE = bytes.maketrans(b",;", b"  ")
 _REMOVED = "points into the project and was removed"
@@ -115,7 +113,7 @@ def _filter_plain(value: bytes, tops: tuple[str, ...]) -> tuple[bytes, str]:
         return _filter_list(value, tops, is_library=False)
     is_relative = value in (b".", b"..")
     # A long text is only searched for the project, because each path in it would be looked up.
-    words = _split_words(value) if len(value) <= _MAX_VALUE_BYTES else ()
+    words = split_words(value) if len(value) <= _MAX_VALUE_BYTES else ()
     leads_there = is_relative or _mentions(value, tops) or any(_is_word_inside(word, tops) for word in words)
     return (b"", _REMOVED) if leads_there else (value, "")
 
@@ -153,7 +151,7 @@ def _filter_code(
 
 def _has_path_inside(value: bytes, tops: tuple[str, ...]) -> bool:
     # What is plainly relative may be in the project, too.
-    return _mentions(value, tops) or any(word.startswith(_HIDDEN_STARTS) for word in _split_words(value))
+    return _mentions(value, tops) or any(word.startswith(_HIDDEN_STARTS) for word in split_words(value))
 
 
 def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tuple[bytes, str]:
@@ -185,13 +183,9 @@ def _expand_home(value: bytes, home: bytes) -> bytes:
     return b"?" if b"$" in value or b"`" in value else value
 
 
-def _split_words(value: bytes) -> list[bytes]:
-    return value.translate(_SPLIT_TABLE).split(b"\0")
-
-
 def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
     """Whether options load a file in a project by an indirect path, or one that is searched for where a hook runs."""
-    if any(word.startswith(b"/") and points_into(_decode(word), tops) for word in _split_words(value)):
+    if any(word.startswith(b"/") and points_into(_decode(word), tops) for word in split_words(value)):
         return True
     words = value.replace(b"=", b" ").split()
     loaded = [words[at + 1] for at, word in enumerate(words[:-1]) if word in _LOADING_OPTIONS]

@@ -30,7 +30,7 @@ from boathook.sources.settings_json.settings_checker import (
     may_be_server_tool,
 )
 from boathook.sources.settings_json.settings_file import LOCAL, SETTINGS_NAMES, SettingsFile, read_settings
-from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1
+from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1, is_shell_script
 from boathook.system.files import FileError, read_regular
 from boathook.system.programs import choose_command, find_entry_point
 
@@ -152,16 +152,11 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         line = find_blocking_exit_1(data.decode("utf-8", "replace"))
         if line is not None:
             warn(line, *EXIT_1_WARNING)
-    if _is_shell_script(path, data):
+    if is_shell_script(path, data):
         project = hook.folder.partition("/.agents/")[0] if hook.scope == PROJECT else ""
         for found in describe_python_starts(hook, data.decode("utf-8", "replace"), project):
             warn(*found)
     return diagnostics
-
-
-def _is_shell_script(path: str, data: bytes) -> bool:
-    first_line = data[:256].partition(b"\n")[0]
-    return path.endswith(".sh") if not first_line.startswith(b"#!") else first_line.rstrip().endswith(b"sh")
 
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:

@@ -8,22 +8,14 @@ import sys
 from collections.abc import Iterator
 
 from boathook.core.hook import HOOK_MD, PROJECT_IMPORTS, Hook
+from boathook.core.shell import ShellReader, ShellWord
 from boathook.core.value import Value
+from boathook.sources.shell_scripts import find_python_run, remove_keywords, remove_prefix
 
 _MAX_STARTS = 50
 _MAX_CODE_CHARS = 1 << 14
-# Only where a command can begin: the start of a line, an operator, a bracket, or a word that a command follows.
-_START = re.compile(
-    r"(?m)(?:^|[|;&(`!]|\b(?:then|do|else|elif|if|while|until|exec|command|time)[ \t])[ \t]*"
-    r"(?:\w+=[^\s'\"]*[ \t]+)*(?:[^\s'\"|;&()<>]*/)?"
-    r"(?P<program>python[\d.]*)(?P<options>(?:[ \t]+-[A-Za-z]+)*?)[ \t]+"
-    r"(?P<mode>-[A-Za-z]*[cm](?=[\s'\"])|-(?=[\s<|;&)]|$)|(?=<<))"
-)
-_IS_SAFE = re.compile(r"-[A-Za-z]*[IP][A-Za-z]*")
 _IMPORT = re.compile(r"(?:^|[;\n:])\s*(?:import\s+([\w., \t]+)|from\s+([\w.]+)\s+import)")
-_MODULE = re.compile(r"\s*([A-Za-z_]\w*)")
-_QUOTED_CODE = re.compile(r"\s*(?:'([^']*)'|\"((?:\\.|[^\"\\])*)\")", re.DOTALL)
-_HERE_DOCUMENT = re.compile(r"[^\n]*<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?)^\s*\1\s*$", re.DOTALL | re.MULTILINE)
+_MODULE = re.compile(r"[A-Za-z_]\w*")
 
 
 class PythonStart(Value):
@@ -37,27 +29,26 @@ class PythonStart(Value):
 def find_python_starts(text: str) -> list[PythonStart]:
     """Return where shell text starts Python so that it looks for modules in the work dir."""
     starts: list[PythonStart] = []
-    for match in _START.finditer(text):
-        begin = text.rfind("\n", 0, match.start("program")) + 1
-        mode = match["mode"] or "-"
-        is_comment = text[begin : match.start("program")].lstrip().startswith("#")
-        if is_comment or any(_IS_SAFE.fullmatch(word) for word in (*match["options"].split(), mode)):
-            continue
-        line = text.count("\n", 0, match.start("program")) + 1
-        modules = tuple(dict.fromkeys(_find_modules(mode[-1], text[match.end() : match.end() + _MAX_CODE_CHARS])))
-        starts.append(PythonStart(line, f"{match['program']} {mode}", modules))
-        if len(starts) == _MAX_STARTS:
-            break
+    for command in ShellReader(text).read_all():
+        python = find_python_run(command, remove_prefix(remove_keywords(command.words)))
+        if python is not None and not python.is_safe and len(starts) < _MAX_STARTS:
+            modules = tuple(dict.fromkeys(_find_modules(python.option[-1], python.value[:_MAX_CODE_CHARS])))
+            starts.append(PythonStart(_find_line(text, python.program), python.words, modules))
     return starts
 
 
-def _find_modules(mode: str, rest: str) -> Iterator[str]:
+def _find_line(text: str, word: ShellWord) -> int:
+    # The place of a word in backticks is the one within them.
+    is_place = text.startswith(word.raw, word.start)
+    return text.count("\n", 0, word.start if is_place else text.find(f"{word.raw} ")) + 1
+
+
+def _find_modules(mode: str, value: str) -> Iterator[str]:
     if mode == "m":
-        if module := _MODULE.match(rest):
-            yield module[1]
+        if module := _MODULE.match(value):
+            yield module[0]
         return
-    code = _QUOTED_CODE.match(rest) if mode == "c" else _HERE_DOCUMENT.match(rest)
-    for names, name in _IMPORT.findall(code[code.lastindex or 0] if code else ""):
+    for names, name in _IMPORT.findall(value):
         yield from (word.strip().split()[0].partition(".")[0] for word in (names or name).split(",") if word.strip())
 
 

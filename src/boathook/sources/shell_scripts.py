@@ -6,7 +6,15 @@ import re
 from collections.abc import Mapping
 from itertools import dropwhile, islice
 
-from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
+from boathook.core.shell import (
+    SHELL_KEYWORDS,
+    SHELL_NAMES,
+    ShellCommand,
+    ShellReader,
+    ShellRedirection,
+    ShellWord,
+    get_assigned_name,
+)
 from boathook.core.value import Value
 from boathook.system.files import FileError, read_regular
 
@@ -34,21 +42,29 @@ SHELL_BUILTINS = frozenset(
     )
 )
 _COMMAND_PREFIXES = ("exec", "command", "nohup", "time", "env")
-_DURATION = re.compile(r"\d+[smhd]?")
-# Programs that read a script, and their options that take no value.
+_DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
+# Programs that read a script, their options that take no value, and those whose value is the next word.
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _INTERPRETERS = (
-    (_PYTHON, re.compile(r"-[BEIOPSbqsu]+")),
-    (re.compile("|".join(SHELL_NAMES)), re.compile(r"-[efluvx]+")),
-    (re.compile(r"node|bun|tsx|ts-node|ruby|perl|php|lua[\d.]*"), None),
+    (_PYTHON, re.compile(r"-[BEIOPSbdiqsuvx]+(?:[XW].+)?|-[XW].+"), re.compile(r"-[BEIOPSbdiqsuvx]*[XW]")),
+    (re.compile("|".join(SHELL_NAMES)), re.compile(r"-[efluvx]+"), None),
+    (re.compile(r"node|bun|tsx|ts-node|ruby|perl|php|lua[\d.]*"), None, None),
 )
+_PYTHON_RUN_OPTION = re.compile(r"(?P<option>-[BEIOPSbdiqsuvx]*[cm])(?P<value>.*)", re.DOTALL)
+# With one of these letters Python does not look for modules in the folder that it runs in.
+_SAFE_PYTHON_OPTION = re.compile(r"-[BEOSbdiqsuvx]*[IP].*")
+_INPUT_OPERATORS = ("<", "<<", "<<-", "<<<")
 _UV_OPTIONS_WITHOUT_VALUE = ("--script", "-s", "--quiet", "-q", "--no-project", "--isolated", "--frozen", "--locked")
 # Programs that run what the project says.
 _PACKAGE_RUNNERS = ("npx", "bunx")
 _PROJECT_RUNNERS = (*_PACKAGE_RUNNERS, "npm", "pnpm", "yarn", "make", "just")
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MODULE_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_SCRIPT_NAME = re.compile(r".+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|mts|rb|pl|php|lua)")
+_SHELL_ENDINGS = ("sh", "bash", "zsh", "ksh", "dash")
+SCRIPT_ENDINGS = (*(*_SHELL_ENDINGS, "fish", "ps1", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua"),)
+_SCRIPT_NAME = re.compile(rf".+\.(?:{'|'.join(SCRIPT_ENDINGS)})")
+_SHELL_SCRIPT_NAME = re.compile(rf".+\.(?:{'|'.join(_SHELL_ENDINGS)})")
+_MAX_FIRST_LINE = 256
 
 
 def read_script_text(path: str) -> str:
@@ -58,6 +74,13 @@ def read_script_text(path: str) -> str:
     except FileError:
         return ""
     return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
+
+
+def is_shell_script(path: str, data: bytes) -> bool:
+    """Whether a file is for a shell, by its name or by the interpreter that its first line names."""
+    first_line = data[:_MAX_FIRST_LINE].partition(b"\n")[0].decode("utf-8", "replace")
+    words = first_line[2:].split() if first_line.startswith("#!") else []
+    return bool(_SHELL_SCRIPT_NAME.fullmatch(path)) or any(word.rpartition("/")[2] in SHELL_NAMES for word in words)
 
 
 def find_blocking_exit_1(text: str) -> int | None:
@@ -99,7 +122,7 @@ def read_plain_commands(text: str, variables: Mapping[str, str]) -> tuple[list[S
     commands: list[ShellCommand] = []
     unclear = ""
     while not unclear and (command := reader.read_command()) is not None:
-        command.words = list(dropwhile(lambda word: word.raw in SHELL_KEYWORDS, command.words))
+        command.words = remove_keywords(command.words)
         if command.words:
             commands.append(command)
         if not command.is_clear:
@@ -118,7 +141,12 @@ class RunFile(Value):
     interpreter: str = ""
 
 
+def remove_keywords(words: list[ShellWord]) -> list[ShellWord]:
+    return list(dropwhile(lambda word: word.raw in SHELL_KEYWORDS, words))
+
+
 def remove_prefix(words: list[ShellWord]) -> list[ShellWord]:
+    """Return a command without what may come before its program: assignments, and programs that run others."""
     while words and (count := _count_prefix(words)):
         words = words[count:]
     return words
@@ -137,18 +165,59 @@ def find_run_files(words: list[ShellWord]) -> list[RunFile]:
     """Return the program of a command if it is named by a path, and the script that the program reads."""
     program = words[0]
     files = [RunFile(program)] if "/" in (program.value or "") else []
-    name = _get_program_name(program)
-    script = _find_script(name, words[1:])
-    return [*files, RunFile(script, name)] if script else files
+    started = _skip_uv(words)
+    if started is not words and started and (started[0].value or "").endswith(".py"):
+        return [*files, RunFile(started[0], _get_program_name(program))]
+    name, rest = _read_interpreter(started)
+    return [*files, RunFile(rest[0], name)] if rest and _is_script_path(rest[0].value or "") else files
 
 
 def find_stdin_script(command: ShellCommand, words: list[ShellWord]) -> ShellWord | None:
     """Return the file that an interpreter reads as its script from its standard input, as in `bash -s < file`."""
-    rest = _skip_options(_get_program_name(words[0]), words[1:])
-    if rest is None or (rest and rest[0].raw not in ("-", "-s")):
+    name, rest = _read_interpreter(_skip_uv(words))
+    if not name or (rest and rest[0].raw not in ("-", "-s")):
         return None
     inputs = [each.target for each in command.redirections if each.operator == "<" and each.descriptor in ("", "0")]
     return inputs[-1] if inputs else None
+
+
+class PythonRun(Value):
+    """A start of Python with `-c`, `-m` or `-`: the word of the program, the option, and its code or module."""
+
+    # `is_safe`: it does not look for modules in the folder that it runs in.
+    program: ShellWord
+    option: str
+    value: str
+    is_safe: bool
+
+    @property
+    def words(self) -> str:
+        return f"{_get_program_name(self.program)} {self.option}"
+
+
+def find_python_run(command: ShellCommand, words: list[ShellWord]) -> PythonRun | None:
+    """Return the Python that a command starts without a script file; `words` are those without prefixes."""
+    words = _skip_uv(words)
+    name, rest = _read_interpreter(words)
+    if not _PYTHON.fullmatch(name):
+        return None
+    options = words[1 : len(words) - len(rest)]
+    inputs = [
+        each for each in command.redirections if each.operator in _INPUT_OPERATORS and each.descriptor in ("", "0")
+    ]
+    if rest[0].raw == "-" if rest else inputs:
+        option, value = "-", _get_inline_code(inputs[-1]) if inputs else ""
+    elif rest and (match := _PYTHON_RUN_OPTION.fullmatch(rest[0].text)):
+        option, value = match["option"], match["value"] or (rest[1].text if len(rest) > 1 else "")
+    else:
+        return None
+    is_safe = any(_SAFE_PYTHON_OPTION.fullmatch(word) for word in (option, *(word.raw for word in options)))
+    return PythonRun(words[0], option, value, is_safe)
+
+
+def _get_inline_code(redirection: ShellRedirection) -> str:
+    target = redirection.target if redirection.operator == "<<<" else None
+    return redirection.body if target is None else target.text
 
 
 class IndirectRun(Value):
@@ -161,17 +230,17 @@ class IndirectRun(Value):
     is_module: bool = False
 
 
-def find_indirect_run(words: list[ShellWord]) -> IndirectRun | None:
+def find_indirect_run(command: ShellCommand, words: list[ShellWord]) -> IndirectRun | None:
     name = _get_program_name(words[0])
     text = " ".join(word.raw for word in words[:3])
     if name in _PROJECT_RUNNERS:
         program = next((word.value or "" for word in words[1:] if not word.raw.startswith("-")), "")
         is_plain = name in _PACKAGE_RUNNERS and _PACKAGE_NAME.fullmatch(program) is not None
         return IndirectRun((f"node_modules/.bin/{program}",) if is_plain else (), text, is_open=True)
-    rest = _skip_options(name, words[1:])
-    if not rest or not _PYTHON.fullmatch(name) or not rest[0].raw.startswith("-m"):
+    python = find_python_run(command, words)
+    if python is None or not python.option.endswith("m"):
         return None
-    module = rest[0].raw[2:] or (rest[1].value or "" if len(rest) > 1 else "")
+    module = python.value
     if not _MODULE_NAME.fullmatch(module):
         return IndirectRun((), text, is_open=True)
     path = module.replace(".", "/")
@@ -182,22 +251,29 @@ def _get_program_name(word: ShellWord) -> str:
     return (word.value or word.raw).rpartition("/")[2]
 
 
-def _skip_options(program: str, words: list[ShellWord]) -> list[ShellWord] | None:
-    """Return the words of an interpreter behind its options; None if the program is not one."""
-    for names, options in _INTERPRETERS:
-        if names.fullmatch(program):
-            while words and options and options.fullmatch(words[0].raw):
-                words = words[1:]
-            return words
-    return None
+def _read_interpreter(words: list[ShellWord]) -> tuple[str, list[ShellWord]]:
+    """Return the name of an interpreter and its words behind its options; ("", []) if the program is not one."""
+    name = _get_program_name(words[0]) if words else ""
+    for names, options, options_with_value in _INTERPRETERS:
+        if not names.fullmatch(name):
+            continue
+        rest = words[1:]
+        while rest and options:
+            if options_with_value and options_with_value.fullmatch(rest[0].raw):
+                rest = rest[2:]
+            elif options.fullmatch(rest[0].raw):
+                rest = rest[1:]
+            else:
+                break
+        return name, rest
+    return "", []
 
 
-def _find_script(program: str, words: list[ShellWord]) -> ShellWord | None:
-    if program == "uv" and words and words[0].raw == "run":
-        words = [word for word in words[1:] if word.raw not in _UV_OPTIONS_WITHOUT_VALUE]
-        return words[0] if words and (words[0].value or "").endswith(".py") else None
-    rest = _skip_options(program, words)
-    return rest[0] if rest and _is_script_path(rest[0].value or "") else None
+def _skip_uv(words: list[ShellWord]) -> list[ShellWord]:
+    """Return what `uv run` starts; any other command as it is."""
+    if len(words) < 2 or _get_program_name(words[0]) != "uv" or words[1].raw != "run":
+        return words
+    return list(dropwhile(lambda word: word.raw in _UV_OPTIONS_WITHOUT_VALUE, words[2:]))
 
 
 def _is_script_path(text: str) -> bool:

@@ -72,6 +72,8 @@ _SYSTEM_FOLDERS = (
     b"/run/",
 )
 _RELATIVE_ELEMENTS = (b".", b"..")
+_SEPARATORS = b" \t\n=:,;@|&<>()\"'`"
+_SPLIT_TABLE = bytes.maketrans(_SEPARATORS, b"\0" * len(_SEPARATORS))
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 
 
@@ -212,7 +214,7 @@ def points_into(path: str, tops: Iterable[str]) -> bool:
 
 def find_doubtful_variables(env: Mapping[bytes, bytes], tops: tuple[str, ...]) -> list[bytes]:
     """Return the variables that may bring code of a project into a hook: a quick look, because most are harmless."""
-    marks = (b"./", b"/proc/", b"/dev/fd/", *map(os.fsencode, tops))
+    marks = (b"./", b"/proc/", b"/dev/fd/", b"/dev/std", *map(os.fsencode, tops))
     return [
         name
         for name, value in env.items()
@@ -227,19 +229,26 @@ def _is_doubtful(name: bytes, value: bytes, marks: tuple[bytes, ...], tops: tupl
     kind = find_variable_kind(name)
     if b"/" not in value:
         return bool(kind) or value in _RELATIVE_ELEMENTS
-    if kind and (kind not in _PATH_KINDS or value.startswith(b"/dev/std")):
+    if (kind and kind not in _PATH_KINDS) or value.startswith(b"."):
         return True
     for mark in marks:
         if mark in value:
             return True
+    words = split_words(value)
     if not value.startswith(b"/"):
-        return bool(kind) or (b":/" in value and b"://" not in value)
-    elements = value.split(b":") if b":" in value else [value]
-    if len(elements) > 1 and not all(element.startswith(b"/") for element in elements):
+        return bool(kind) or any(word.startswith(b"/") and not word.startswith(b"//") for word in words)
+    elements = value.split(b":")
+    # Only a plain path or list of paths is looked at here.
+    if len(words) > len(elements) or not all(element.startswith(b"/") for element in elements):
         return True
     # The project's own path is among the marks, so that only a link is left.
     others = [os.fsdecode(element) for element in elements if not element.startswith(_SYSTEM_FOLDERS)]
     return any(real != path and points_into(real, tops) for path in others for real in (resolve_links(path),))
+
+
+def split_words(value: bytes) -> list[bytes]:
+    """Split the value of a variable at everything that may come before or after a path."""
+    return value.translate(_SPLIT_TABLE).split(b"\0")
 
 
 def find_variable_kind(name: bytes) -> str:

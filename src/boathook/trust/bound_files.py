@@ -10,13 +10,15 @@ import shlex
 from collections.abc import Iterator
 
 from boathook.core.hook import OWN_IMPORTS, Command, Hook
-from boathook.core.shell import SHELL_NAMES, ShellCommand, ShellReader, ShellWord
+from boathook.core.shell import ShellCommand, ShellReader, ShellWord
 from boathook.core.value import Value
 from boathook.sources.shell_scripts import (
     find_indirect_run,
     find_run_files,
     find_stdin_script,
+    is_shell_script,
     read_plain_commands,
+    remove_keywords,
     remove_prefix,
 )
 from boathook.sources.source import SOURCES
@@ -71,7 +73,7 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
                     files.append(BoundFile(path, word.start, word.raw))
                 elif path and not os.path.lexists(path):
                     missing.append(path)
-        indirect = find_indirect_run(words)
+        indirect = find_indirect_run(command, words)
         if indirect is not None:
             paths = [path for path in (_resolve_within(base or "/", name, tops) for name in indirect.paths) if path]
             existing = [path for path in paths if os.path.isfile(path)]
@@ -97,21 +99,16 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
     unbound: list[str] = []
     programs = [] if hook.imports == OWN_IMPORTS else ["modules of the project (imports: project)"]
     for item in snapshot.items:
-        if item.kind != FILE or not _is_shell_script(item.path, item.data):
+        if item.kind != FILE or not is_shell_script(item.path, item.data):
             continue
         commands = ShellReader(item.data.decode("utf-8", "replace"), variables.get).read_all()
         for base, command, words in _iter_commands(commands, project):
-            indirect = find_indirect_run(words)
+            indirect = find_indirect_run(command, words)
             programs += [indirect.text] if indirect is not None else []
             for word in _find_run_words(command, words):
                 path = _resolve_within(base or project, word.value, (top,)) if word.value else ""
                 unbound += [path] if path and not path.startswith(own) else []
     return BoundFiles(unbound=tuple(dict.fromkeys(unbound)), programs=tuple(dict.fromkeys(programs)))
-
-
-def _is_shell_script(path: str, data: bytes) -> bool:
-    words = data[2:256].partition(b"\n")[0].decode("utf-8", "replace").split() if data.startswith(b"#!") else []
-    return path.endswith((".sh", ".bash")) or any(word.rpartition("/")[2] in SHELL_NAMES for word in words)
 
 
 def _resolve_within(base: str, name: str, tops: tuple[str, ...]) -> str:
@@ -140,7 +137,7 @@ def _iter_commands(
     """Yield each command with the folder that it runs in, None if that is not known, and its words without prefixes."""
     base: str | None = project
     for command in commands:
-        words = remove_prefix(command.words)
+        words = remove_prefix(remove_keywords(command.words))
         if not words:
             continue
         if words[0].raw in ("cd", "pushd", "popd"):

@@ -16,7 +16,7 @@ from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
 from boathook.sources import shell_scripts
 from boathook.sources.python_starts import describe_python_starts
-from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, read_script_text
+from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, is_shell_script, read_script_text
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, find_program, read_first_bytes
@@ -58,7 +58,6 @@ _PROGRAMS_OF_ONE_SYSTEM = {
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _PLAIN_PATH = re.compile(r"[\w.@][\w./@+-]*", re.ASCII)
 _FOREIGN_FOLDER = re.compile(r"/(?:node_modules|s?bin|\.?venv|site-packages)/")
-_SHELL_SCRIPT = re.compile(r".+\.(?:sh|bash|zsh)")
 EXIT_1_WARNING = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
 
 
@@ -194,16 +193,16 @@ class _CommandChecker:
 
     def _check_text(self, path: str, file: RunFile) -> None:
         text = read_script_text(path) if path and not _FOREIGN_FOLDER.search(path) else ""
-        is_shell_script = file.interpreter in SHELL_NAMES if file.interpreter else _SHELL_SCRIPT.fullmatch(path)
+        is_for_shell = file.interpreter in SHELL_NAMES if file.interpreter else is_shell_script(path, text.encode())
         line = text.partition("\r\n")[0].count("\n") + 1
         # Windows line ends in an interpreter line that is used are an error of `_check_start`.
         is_new = line > 1 or file.interpreter or not text.startswith("#!")
-        if is_shell_script and "\r\n" in text and is_new:
+        if is_for_shell and "\r\n" in text and is_new:
             self.diagnostics.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
         exit_line = find_blocking_exit_1(text) if self.can_block else None
         if exit_line is not None:
             self.diagnostics.append(Diagnostic(path, exit_line, "", WARNING, *EXIT_1_WARNING))
-        for line, message, fix in describe_python_starts(self.hook, text if is_shell_script else "", self.project):
+        for line, message, fix in describe_python_starts(self.hook, text if is_for_shell else "", self.project):
             self.diagnostics.append(Diagnostic(path, line, "", WARNING, message, fix))
 
 

@@ -31,6 +31,7 @@ from boathook.sources import fields
 from boathook.sources.fields import JSON_PAIR, MAX_SECONDS, FieldChecker, describe_value, split_url
 from boathook.sources.own_commands import PROGRAM_NAME, is_only_own_command, is_own_command
 from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
+from boathook.sources.shell_scripts import SCRIPT_ENDINGS
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 
 DIALECT = find_hook_dialect("claude")
@@ -47,9 +48,7 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 _ASSIGNMENT = re.compile(
     r"""(?<![^\s;&|(])[A-Za-z_]\w*=(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])*""", re.ASCII | re.DOTALL
 )
-SCRIPT = re.compile(
-    r"(?<![^\s\"'/;&|()<>=])[^\s\"'/;&|()<>=]+\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php|lua|zsh|fish|ps1)\b"
-)
+SCRIPT = re.compile(rf"(?<![^\s\"'/;&|()<>=])[^\s\"'/;&|()<>=]+\.(?:{'|'.join(SCRIPT_ENDINGS)})\b")
 
 
 class FileContext:
