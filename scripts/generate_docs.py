@@ -177,7 +177,7 @@ def tools() -> str:
 
 
 KEYS_OF_SHAPES = {
-    PATH: "a path, such as `path`, `filePath`, `files`, `uri`, `source`",
+    PATH: "a path, such as `path`, `filePath`, `files`, `uri`, `source`, or the places of a move, such as `from` and `to`",
     COMMAND: "a command, such as `command`, `cmd`, `script`, `code`",
     ADDRESS: "an address, such as `url`, `urls`, `link`",
 }
@@ -199,7 +199,7 @@ def _list_tool_kinds() -> list[str]:
         for number, (parts, shape) in enumerate(marks):
             tools_of_kind = _codes(names) if number == 0 else ""
             any_name = "every tool of an MCP server" if kind == MCP else "any"
-            shown = _codes(part.rstrip("_") for part in parts if part) or any_name
+            shown = _codes(part.strip("_") for part in parts if part) or any_name
             lines.append(f"| `{kind}` | {tools_of_kind} | {shown} | {KEYS_OF_SHAPES.get(shape, '–')} |")
     return [*lines, "", "A shell command that has a patch in it is also of the kind `writes`."]
 

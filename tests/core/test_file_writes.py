@@ -39,6 +39,30 @@ CALLS = {
     "a move": ("mcp__fs__move_file", {"source": "a", "destination": "b"}, [("a", "", "delete"), ("b", "", "write")]),
     "a renaming": ("mcp__fs__rename", {"oldPath": "a", "newPath": "b"}, [("a", "", "delete"), ("b", "", "write")]),
     "a copy": ("mcp__fs__copy_file", {"source": "a", "destination": "b"}, [("b", "", "write")]),
+    "a move by other keys": ("mcp__fs__mv", {"from": "a", "to": "b"}, [("a", "", "delete"), ("b", "", "write")]),
+    "moves by several keys": (
+        "mcp__fs__move_file",
+        {"src": "a", "dst": "b", "from": "c", "to": "d"},
+        [("a", "", "delete"), ("c", "", "delete"), ("b", "", "write"), ("d", "", "write")],
+    ),
+    "a copy by a short name": ("mcp__fs__cp", {"src": "a", "dest": "b"}, [("b", "", "write")]),
+    "a deletion by a short name": ("mcp__fs__rm", {"path": "a"}, [("a", "", "delete")]),
+    "a patch beside a path": ("mcp__fs__apply_patch", {"path": "p", "patch": PATCH}, [("p", PATCH, "edit"), *PATCHED]),
+    "a patch beside a path and a text": (
+        "mcp__fs__apply",
+        {"path": "p", "content": "x", "patch_input": PATCH},
+        [("p", "x", "edit"), *PATCHED],
+    ),
+    "edits as a text": (
+        "MultiEdit",
+        {"file_path": "a", "new_string": "x", "edits": '[{"new_string": "n"}]'},
+        [("a", 'x\n[{"new_string": "n"}]', "edit")],
+    ),
+    "edits and another text": (
+        "MultiEdit",
+        {"file_path": "a", "new_string": "x", "edits": [{"old_string": "o", "new_string": "n"}]},
+        [("a", "x", "edit"), ("a", "n", "edit")],
+    ),
     "files": (
         "mcp__github__push_files",
         {"message": "m", "files": [{"path": "a", "content": "x"}, {"path": "b", "content": "y"}]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,9 +13,10 @@ from boathook.core.hook import Hook
 from boathook.core.json_text import MAX_TEXT_CHARS
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.core.outcome import Decision
-from boathook.core.patch import PatchedFile, list_file_calls, read_patch
+from boathook.core.patch import PatchedFile, list_file_calls, read_call_patch, read_patch
 from boathook.core.verdict import Exit, Policy, Verdict
 from tests.core.builders import a_hook
+from tests.growth import grows_in_proportion
 
 HEADERS = {"write": "*** Add File: ", "edit": "*** Update File: ", "delete": "*** Delete File: "}
 # Neither line ends nor blanks at the ends, which a patch cannot have in a path.
@@ -63,6 +65,98 @@ def test_the_end_of_the_patch_and_what_follows_is_not_in_a_file():
 def test_another_patch_may_follow_in_the_same_command():
     text = "*** Add File: a\n+x\n*** End Patch\nEOF\napply_patch <<EOF\n*** Delete File: b\n"
     assert [change.path for change in read_patch(text)] == ["a", "b"]
+
+
+# Agents read these patches differently; every file that one of them writes is there, with its text.
+READINGS = {
+    "a second new name": (
+        "*** Update File: a\n*** Move to: .env\n@@\n-x\n+y\n*** Move to: b",
+        [("a", "delete", ""), (".env", "write", "y\n"), ("b", "write", "y\n")],
+    ),
+    "a new name as text": (
+        "*** Update File: a\n*** Move to: .env\n@@\n *** Move to: b\n+y",
+        [("a", "delete", ""), *((path, "write", "*** Move to: b\ny\n") for path in (".env", "b"))],
+    ),
+    "a new name only as text": (
+        "*** Update File: .env\n@@\n *** Move to: b\n+y",
+        [(".env", "edit", "*** Move to: b\ny"), (".env", "delete", ""), ("b", "write", "*** Move to: b\ny\n")],
+    ),
+    "an indented end": (
+        "*** Add File: a\n *** End Patch\n+y\n*** End Patch\nEOF",
+        [("a", "write", "*** End Patch\ny\n")],
+    ),
+    "an end as text": ("*** Update File: a\n@@\n *** End Patch\n+y", [("a", "edit", "*** End Patch\ny")]),
+    "a header as text": (
+        "*** Update File: a\n@@\n *** Delete File: b\n+y",
+        [("a", "edit", "*** Delete File: b\ny"), ("b", "delete", "")],
+    ),
+    "a header as text of an indented update": (
+        "*** Add File: a\n+x\n *** Update File: .env\n@@\n *** Delete File: c\n+y\n*** Delete File: d",
+        [
+            ("a", "write", "x\n*** Update File: .env\n*** Delete File: c\ny\n"),
+            (".env", "edit", "*** Delete File: c\ny"),
+            ("c", "delete", ""),
+            ("d", "delete", ""),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), READINGS.values(), ids=READINGS)
+def test_a_patch_is_every_file_that_some_agent_writes(text, expected):
+    assert [(file.path, file.change, file.text) for file in read_patch(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "line", [" *** Update File: a", " *** Add File: a", "*** Move to: a", " *** Delete File: a", "*** Update File: a"]
+)
+@pytest.mark.parametrize("first", ["*** Update File: b\n", "*** Add File: b\n", ""])
+def test_no_lines_make_reading_slow(line, first):
+    def read(size: int) -> int:
+        return sum(len(file.text) for file in read_patch(first + f"{line}\n+{'x' * 40}\n" * size))
+
+    assert read(800) <= 8 * read(100) * 1.1
+    assert grows_in_proportion(read, 300)
+
+
+QUOTED = {
+    "escapes": r"apply_patch $'*** Begin Patch\n*** Add File: .env\n+A=1\n*** End Patch\n'",
+    "words": r'printf "%s\n" "*** Begin Patch" "*** Add File: .env" "+A=1" "*** End Patch" | apply_patch',
+    "words on several lines": 'printf "%s" "*** Begin Patch" \\\n "*** Add File: .env" \\\n "+A=1" | apply_patch',
+    "commands": "(echo '*** Add File: .env'; echo '+A=1') | apply_patch",
+    "quotes in the name": 'apply_patch "*** Begin Patch\n*** Add File: .e""nv\n+A=1\n*** End Patch"',
+    "an escape in the name": 'apply_patch "*** Begin Patch\n*** Add File: .e\\\nnv\n+A=1\n*** End Patch"',
+    "octal escapes": r"printf '*** Begin Patch\012*** Add File: .env\012+A=1\012' | apply_patch",
+    "after text": "apply_patch <<E\n*** Add File: a\n+x *** Add File: .env\n+A=1\nE",
+}
+
+
+@pytest.mark.parametrize("command", QUOTED.values(), ids=QUOTED)
+def test_a_patch_in_a_command_is_read_in_any_quotes(command):
+    event = Event.of("pre-tool-call", tool_name="Shell", tool_input={"command": command})
+    assert [file for file in read_call_patch(event) if file.path == ".env" and "A=1" in file.text]
+
+
+def test_the_text_of_an_ordinary_patch_in_a_command_is_read_once():
+    command = "apply_patch <<'E'\n*** Begin Patch\n*** Add File: a\n+print('x\\n')\n*** End Patch\nE\n"
+    event = Event.of("pre-tool-call", tool_name="Shell", tool_input={"command": command})
+    assert read_call_patch(event) == (PatchedFile("a", "write", "print('x\\n')\n"),)
+
+
+@pytest.mark.parametrize("part", ["*** Add File: a ", '"*** Add File: a" ', "*** Move to: a\\n", '" ', "\\\n", "'a'\t"])
+def test_no_command_makes_reading_slow(part):
+    def read(size: int) -> object:
+        command = "apply_patch *** Update File: a\n" + part * size
+        return read_call_patch(Event.of("pre-tool-call", tool_name="Shell", tool_input={"command": command}))
+
+    assert grows_in_proportion(read, 300)
+
+
+def test_a_deletion_is_an_edit_for_guards_of_settings_json():
+    event = call_of("*** Delete File: a").replace(tool_aliases=("apply_patch",))
+    (call,) = list_file_calls(event)
+    assert call.tool_names == ("DeleteFile", "Edit")
+    assert call.tool_input == {"file_path": "a", "old_string": "", "new_string": ""}
 
 
 def call_of(patch: str, **more: object) -> Event:

@@ -19,6 +19,17 @@ SERVER_TOOLS = [
     ("filesystem__edit_file", {"path": "a", "edits": [{"oldText": "o", "newText": "n"}]}, {WRITES}),
     ("filesystem__create_directory", {"path": "a"}, {WRITES}),
     ("filesystem__move_file", {"source": "a", "destination": "b"}, {WRITES}),
+    *(
+        ("fs__move_file", {old: "a", new: "b"}, {WRITES})
+        for old, new in (("src", "dst"), ("src", "dest"), ("from", "to"))
+    ),
+    ("fs__rm", {"path": "a"}, {WRITES}),
+    ("fs__rm-file", {"path": "a"}, {WRITES}),
+    ("fs__rmdir", {"path": "a"}, {WRITES}),
+    ("fs__mv", {"from": "a", "to": "b"}, {WRITES}),
+    ("fs__cp", {"src": "a", "dest": "b"}, {WRITES}),
+    ("fs__platform", {"path": "a"}, set()),
+    ("fs__move_cursor", {"from": "a"}, set()),
     ("filesystem__read_file", {"path": "a"}, {READS}),
     ("filesystem__read_text_file", {"path": "a", "head": 3}, {READS}),
     ("filesystem__read_multiple_files", {"paths": ["a", "b"]}, {READS}),
@@ -50,7 +61,9 @@ SERVER_TOOLS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "tool_input", "kinds"), SERVER_TOOLS, ids=[row[0] for row in SERVER_TOOLS])
+@pytest.mark.parametrize(
+    ("name", "tool_input", "kinds"), SERVER_TOOLS, ids=[f"{row[0]} {' '.join(row[1])}" for row in SERVER_TOOLS]
+)
 def test_a_known_tool_of_a_server_has_its_kinds(name, tool_input, kinds):
     assert kinds | {MCP} <= find_call_kinds((f"mcp__{name}",), tool_input) <= kinds | {MCP, READS}
 

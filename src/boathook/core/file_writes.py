@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from boathook.core.json_text import iter_leaves
-from boathook.core.patch import PatchedFile, read_patch
+from boathook.core.patch import PatchedFile, read_call_patch, read_patch
 from boathook.core.tool_kinds import (
+    COPY_MARKS,
     CREATE_MARKS,
     DELETE_MARKS,
+    MOVE_KEYS,
     TEXT_KEYS,
     WRITES,
     find_call_kinds,
     find_tool_part,
     is_path_key,
+    make_marked_name,
     shorten_key,
 )
 
@@ -29,14 +32,7 @@ if TYPE_CHECKING:
     Found = list[tuple[str, str | None]]
 
 _PATCH_MARK = "*** Begin Patch"
-_MOVES = (
-    *(("source", "destination"), ("source", "dest"), ("source", "target"), ("src", "dst"), ("src", "dest")),
-    *(("from", "to"), ("old", "new")),
-)
-_ENDS = ("", "path", "file", "filepath", "filename", "name", "uri", "dir", "directory", "folder")
 _CHANGES = (("delete", DELETE_MARKS), ("write", CREATE_MARKS))
-# Keys of the old and of the new place; `old` and `new` alone are texts.
-MOVE_KEYS = tuple((old + end, new + end) for old, new in _MOVES for end in _ENDS if (old, end) != ("old", ""))
 
 
 def add_writes(event: Event) -> Event:
@@ -47,16 +43,20 @@ def add_writes(event: Event) -> Event:
 
 def list_writes(event: Event) -> tuple[PatchedFile, ...]:
     """Return what a tool call writes: one for each file of a patch and each edit; none if it is not a call that writes."""
-    patched = read_patch(event.patch) if event.patch else ()
+    patched = read_call_patch(event)
     given = event.tool_input
     if patched or WRITES not in find_call_kinds(event.tool_names, given):
         return patched
-    name = find_tool_part(event.tool_name).lower()
-    change = next((word for word, marks in _CHANGES if any(mark in name for mark in marks)), "edit")
-    old, new = _find_move(given)
-    moves = (*(() if "copy" in name else (PatchedFile(old, "delete"),)), PatchedFile(new, "write")) if new else ()
+    name = make_marked_name(find_tool_part(event.tool_name))
+    change = next((word for word, marks in _CHANGES if _has_mark(name, marks)), "edit")
+    pairs = _find_moves(given)
+    moves = [
+        *(PatchedFile(old, "delete") for old, _ in pairs if not _has_mark(name, COPY_MARKS)),
+        *(PatchedFile(new, "write") for _, new in pairs),
+    ]
+    moved = {path for pair in pairs for path in pair}
     # What is moved is listed already, unless there is a text for it.
-    places = [(path, text) for path, text in _find_places(given, "") if text is not None or path not in (old, new)]
+    places = [(path, text) for path, text in _find_places(given, "") if text is not None or path not in moved]
     rest = _join_rest(given, {path for path, _ in places})
     found = [*moves]
     for path, text in places or ([] if moves else [("", None)]):
@@ -64,14 +64,19 @@ def list_writes(event: Event) -> tuple[PatchedFile, ...]:
         # A text without a path may be a patch.
         in_patch = read_patch(written) if not path and _PATCH_MARK in written else ()
         found += in_patch or (PatchedFile(path, change, written),)
+    if "patch" in name or any("patch" in key for key, _ in _list_fields(given)):
+        found += (file for text in iter_leaves(given) for file in read_patch(text))
     return tuple(dict.fromkeys(found))
 
 
-def _find_move(given: Any) -> tuple[str, str]:
-    """Return the old and the new place of what an input moves or copies; empty texts if it does not."""
+def _has_mark(name: str, marks: tuple[str, ...]) -> bool:
+    return any(mark in name for mark in marks)
+
+
+def _find_moves(given: Any) -> list[tuple[str, str]]:
+    """Return the old and the new place of what an input moves or copies, by every pair of keys for them."""
     fields = {key: value for key, value in _list_fields(given) if isinstance(value, str)}
-    found = ((fields[old], fields[new]) for old, new in MOVE_KEYS if old in fields and new in fields)
-    return next(found, ("", ""))
+    return [(fields[old], fields[new]) for old, new in MOVE_KEYS if fields.get(old) and fields.get(new)]
 
 
 def _find_places(value: Any, outer_path: str) -> Found:

@@ -32,11 +32,14 @@ KIND_WORDS: "dict[str, tuple[str, str]]" = {
 }
 # Canonical tools of no kind, and what settings.json calls them.
 _OTHER_TOOLS = ("Agent", "Task", "Todo", "TodoWrite", "AskUser", "AskUserQuestion")
-# For each kind, what the name of any other tool has in it (small letters) if it is of that kind, and what its input has then.
-DELETE_MARKS = ("delet", "remov", "unlink", "trash", "erase")
+# For each kind, what the name of any other tool has in it if it is of that kind, and what its input has then. Names are in small
+# letters, with `_` for every other sign and at both ends.
+DELETE_MARKS = ("delet", "remov", "unlink", "trash", "erase", "_rm_", "_rmdir", "_rmtree", "_del_", "_shred_")
+COPY_MARKS = ("copy", "_cp_")
 CREATE_MARKS = (
-    *("write", "creat", "save", "copy", "download", "export", "generat", "upload", "push", "mkdir", "touch", "store"),
-    *("extract", "scaffold", "put_", "new_file", "add_file"),
+    *COPY_MARKS,
+    *("write", "creat", "save", "download", "export", "generat", "upload", "push", "mkdir", "touch", "store"),
+    *("extract", "scaffold", "put_", "new_file", "add_file", "symlink", "_ln_", "_tee_"),
 )
 _EDIT_MARKS = (
     *(
@@ -54,6 +57,7 @@ _EDIT_MARKS = (
         "convert",
     ),
     *("format", "refactor", "apply", "restore", "revert", "overwrit", "rewrit", "change", "fix", "set_", "cell"),
+    "_mv_",
 )
 _READ_MARKS = (
     *("read", "get", "view", "open", "list", "search", "find", "grep", "glob", "load", "show", "fetch", "tree", "stat"),
@@ -75,6 +79,14 @@ MARKS_OF_KINDS: "tuple[tuple[str, tuple[str, ...], str], ...]" = (
 # Keys of inputs, in small letters and without `_` and `-`.
 _PATH_KEYS = frozenset(("uri", "uris", "dir", "directory", "folder", "notebook", "document", "source", "destination"))
 _PATH_PARTS = ("path", "file")
+_MOVES = (
+    *(("source", "destination"), ("source", "dest"), ("source", "target"), ("src", "dst"), ("src", "dest")),
+    *(("from", "to"), ("old", "new")),
+)
+_MOVE_ENDS = ("", "path", "file", "filepath", "filename", "name", "uri", "dir", "directory", "folder")
+# Keys of the old and of the new place; `old` and `new` alone are texts.
+MOVE_KEYS = tuple((old + end, new + end) for old, new in _MOVES for end in _MOVE_ENDS if (old, end) != ("old", ""))
+_OLD_PLACE_KEYS = frozenset([old for old, _ in MOVE_KEYS])
 _COMMAND_KEYS = frozenset(
     ("command", "commands", "cmd", "cmds", "commandline", "script", "code", "args", "argv", "input", "program", "text")
 )
@@ -85,7 +97,7 @@ TEXT_KEYS = frozenset(
         *("content", "contents", "text", "body", "new", "code", "data", "diff", "patch", "lines", "insert", "append"),
         *("newstring", "newstr", "newtext", "newsource", "newcontent", "newcontents", "newcode", "newlines", "newbody"),
         *("filetext", "filecontent", "filecontents", "codeedit", "replacement", "repl", "snippet", "patchtext"),
-        *("inserttext", "updatedcontent", "newvalue", "cellsource", "markdown", "blob"),
+        *("inserttext", "updatedcontent", "newvalue", "cellsource", "markdown", "blob", "edits"),
     )
 )
 _SERVER_PREFIX = "mcp__"
@@ -101,7 +113,7 @@ def find_call_kinds(names: "tuple[str, ...]", tool_input: "Any") -> "frozenset[s
     found = {_kinds_of_tools[tool] for tool in last_parts if tool in _kinds_of_tools}
     if not server_names and (found or any(tool in _OTHER_TOOLS for tool in tools)):
         return frozenset(found)
-    marked = "\n".join([f"{tool.lower()}_" for tool in tools])
+    marked = "\n".join([make_marked_name(tool) for tool in tools])
     shapes = _find_shapes(tool_input)
     for kind, marks, shape in MARKS_OF_KINDS:
         if shape in shapes and any(mark in marked for mark in marks):
@@ -118,6 +130,11 @@ def find_tool_part(name: str) -> str:
     return name.split("__", 2)[-1] if name.startswith(_SERVER_PREFIX) else name
 
 
+def make_marked_name(tool: str) -> str:
+    """Return the name of a tool as marks are searched in it."""
+    return "".join(["_", *[sign if sign.isalnum() else "_" for sign in tool.lower()], "_"])
+
+
 def _find_shapes(tool_input: "Any") -> "set[str]":
     """Return what the keys of an input are likely to hold; any input has the shape ""."""
     shapes = {""}
@@ -125,15 +142,17 @@ def _find_shapes(tool_input: "Any") -> "set[str]":
     while pending:
         item: Any = pending.pop()
         if isinstance(item, dict):
-            shapes.update([_find_shape(str(key)) for key, value in item.items() if value])
+            keys = {shorten_key(str(key)) for key, value in item.items() if value}
+            shapes.update([_find_shape(key) for key in keys])
+            if not keys.isdisjoint(_OLD_PLACE_KEYS) and any(old in keys and new in keys for old, new in MOVE_KEYS):
+                shapes.add(PATH)
             pending.extend(item.values())
         elif isinstance(item, list | tuple):
             pending.extend(item)
     return shapes
 
 
-def _find_shape(key: str) -> str:
-    plain = shorten_key(key)
+def _find_shape(plain: str) -> str:
     if plain in _COMMAND_KEYS:
         return COMMAND
     if plain in _ADDRESS_KEYS or plain.endswith("url"):
