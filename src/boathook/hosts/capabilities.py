@@ -8,7 +8,7 @@ from boathook.core.event import FILE_CHANGES, PATCH_TOOL
 from boathook.core.hook import HOOK_MD
 from boathook.core.matcher import TOOL_NAME
 from boathook.hosts.host import DERIVED_KINDS, Host, HostEvent, find_row
-from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name, list_tool_names
+from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_aliases, list_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _check_tools(hook: Hook, host: Host) -> list[str]:
 def _list_names(ours: str, theirs: str) -> tuple[str, ...]:
     """Return the names by which a matcher may mean a tool of a host; a patch is asked about as the files in it."""
     in_patch = (name for names in FILE_CHANGES.values() for name in names) if ours == PATCH_TOOL else ()
-    return (ours, theirs, find_claude_name(ours, theirs), *in_patch)
+    return (ours, *find_aliases(ours, theirs), *in_patch)
 
 
 def _find_renamed_tools(tool: Pattern, host: Host) -> tuple[list[str], bool]:
@@ -127,8 +127,7 @@ def _find_missing_writes(hook: Hook, tool: Pattern, host: Host) -> str:
         return ""
     missing: list[str] = []
     for theirs, (ours, _) in host.tools.items():
-        own_names = (ours, theirs, find_claude_name(ours, theirs))
-        if any(map(tool.search, own_names)):
+        if any(map(tool.search, (ours, *find_aliases(ours, theirs)))):
             continue
         if ours in ("WriteFile", "EditFile"):
             missing.append(theirs)

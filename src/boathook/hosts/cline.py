@@ -58,6 +58,8 @@ HOST = Host(
     project_at=("workspaceRoots.0",),
     hides_messages="runs without a terminal",
     server_tool="{server}__{tool}",
+    # Read: the extension has one tool for the tools of all servers.
+    server_callers={"use_mcp_tool": ("tool_input.server_name", "tool_input.tool_name")},
     block_side_effect="Cline ends the whole task when a tool call is refused, and the model does not learn why",
 )  # fmt: skip
 
