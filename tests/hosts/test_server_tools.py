@@ -61,7 +61,7 @@ def test_without_the_name_of_the_server_there_is_no_name():
         ("windsurf", {"tool_info": {"mcp_server_name": "my server", "mcp_tool_name": "del"}}, "mcp__my_server__del"),
     ],
 )  # fmt: skip
-def test_a_matcher_may_mean_the_tool_of_a_server_whatever_else_its_name_means(host, payload, wanted):
+def test_a_matcher_finds_the_tool_of_a_server_although_another_agent_has_that_name(host, payload, wanted):
     event_name = "pre_mcp_tool_use" if host == "windsurf" else "pre-tool-call"
     event = find_host_dialect(host).read_event(json.dumps(payload).encode(), event_name)
     assert wanted in event.tool_names

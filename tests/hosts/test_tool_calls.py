@@ -55,7 +55,7 @@ def test_kiro_refuses_tool_calls_alone():
         ("kiro-cli", "fs_read", {"operations": [{"path": ".env"}], "path": "harmless"}),
     ],
 )
-def test_a_call_is_refused_if_two_keys_of_the_agent_say_differently_what_it_is_about(host, tool, given):
+def test_a_call_is_refused_if_two_keys_of_the_agent_differ(host, tool, given):
     data = json.dumps({"tool_name": tool, "tool_input": given}).encode()
     with pytest.raises(BeyondLimits, match="differ, which both mean"):
         find_host_dialect(host).read_event(data, "pre-tool-call")
@@ -63,7 +63,7 @@ def test_a_call_is_refused_if_two_keys_of_the_agent_say_differently_what_it_is_a
     assert find_host_dialect(host).read_event(data, "post-tool-call").tool_input
 
 
-def test_two_keys_with_the_same_value_are_no_reason_to_refuse():
+def test_two_keys_with_the_same_value_are_accepted():
     data = json.dumps({"tool_name": "Write", "tool_input": {"file_path": ".env", "path": ".env"}}).encode()
     assert find_host_dialect("cursor").read_event(data, "pre-tool-call").tool_input["file_path"] == ".env"
 
@@ -78,6 +78,6 @@ def test_a_change_goes_back_into_the_one_object_of_a_list():
     assert restore_input(tools, tool, renamed, before, before) == given
 
 
-def test_settings_that_name_edit_mean_several_edits_too():
+def test_settings_that_name_edit_match_several_edits_too():
     assert find_aliases("EditFile", "MultiEdit") == ("MultiEdit", "Edit")
     assert find_aliases("EditFile", "NotebookEdit") == ("NotebookEdit",)
