@@ -69,9 +69,9 @@ SERVER_TOOLS = (
         "apply_patch",
         "Write",
     ),
-    *("create_issue", "delete", "x", "get_web", "execute__y"),
+    *("create_issue", "delete", "x", "get_web", "execute__y", "write", "search"),
 )
-SERVERS = ("fs", "my_fs", "my-fs", "web")
+SERVERS = ("fs", "my_fs", "my-fs", "web", "my fs", "my.fs")
 FORMS = ("mcp__%s__%s", "mcp_%s_%s", "%s-%s", "%s_%s", "@%s/%s", "%s___%s", "MCP:%s%s")
 KEYS = (
     *(

@@ -18,7 +18,7 @@ from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import OK, Run, Verdict
 from boathook.dialects.claude import write_event
 from boathook.dialects.dialect import find_host_dialect
-from boathook.errors import DialectError
+from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.host import CAPABILITIES, list_host_names, load_host
 from boathook.hosts.tool_calls import LIST_MARK, restore_input, translate_call
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_known_tools, list_tool_names
@@ -265,7 +265,18 @@ def test_a_failed_tool_of_gemini_and_cline_is_a_failure():
 def test_an_input_that_a_host_wrote_as_text_is_an_object():
     event = event_of("copilot", "preToolUse", toolName="create", toolArgs='{"path": "a"}')
     assert event.tool_input == {"file_path": "a"}
-    assert event_of("copilot", "preToolUse", toolName="create", toolArgs="{a").tool_input == "{a"
+    assert event_of("copilot", "preToolUse", toolName="create", toolArgs="[1]").tool_input == "[1]"
+    assert event_of("copilot", "postToolUse", toolName="create", toolArgs="{a").tool_input == "{a"
+
+
+@pytest.mark.parametrize("tool", ["create", "apply_patch", "bash", "tiny-delete", "view"])
+@pytest.mark.parametrize(
+    "text", ['{"path":"a","path":".env"}', ' {"path":".env","x":1e999}', "{a", '{"a":' * 2000 + "1"]
+)
+@pytest.mark.parametrize("event", ["preToolUse", "permissionRequest"])
+def test_an_object_that_cannot_be_read_within_the_limits_is_refused(event, text, tool):
+    with pytest.raises(BeyondLimits, match="cannot be read as JSON"):
+        event_of("copilot", event, toolName=tool, toolArgs=text)
 
 
 def test_an_event_may_be_named_in_our_spelling():

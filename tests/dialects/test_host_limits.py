@@ -523,7 +523,7 @@ def test_a_hook_for_a_tool_that_a_host_has_not_is_reported():
         ("^(WriteFile|EditFile|Write|Edit|Shell)$", "claude", None),
         ("^WriteFile$", "claude", "it misses file changes in Claude Code: MultiEdit, Edit, NotebookEdit"),
         ("^WriteFile$", "codex", "it misses file changes in Codex CLI: edits by apply_patch"),
-        ("^(Write|Edit)$", "claude", "Claude Code: MultiEdit, NotebookEdit"),
+        ("^(Write|Edit)$", "claude", "Claude Code: NotebookEdit"),
         ("^run_shell_command$", "claude", "there it would be Bash, PowerShell, Monitor; Shell holds in every agent"),
         ("^(run_shell_command|Write|Edit)$", "codex", "not asked about every tool that it names"),
         ("^run_shell_command$", "gemini", None),

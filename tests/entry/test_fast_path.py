@@ -171,7 +171,9 @@ SERVER_TOOLS = [
     *("x_y_z", "x-y-z", "mcp_x_y_z", "@x_y/z", "MCP:z", "x_y___z"),
     *(form % "write_file" for form in ("fs_%s", "my-fs-%s", "mcp_fs_%s", "@fs/%s", "MCP:%s", "fs___%s", "mcp__fs__%s")),
     *("fs_read_file", "mcp__fs__move_file", "mcp__sh__run_command", "pw-browser_click", "mcp__x__Write", "web_get"),
+    *("x_y_write", "fs_write", "save-file", "use_mcp_tool", "mcp__x y__z"),
 ]
+USE_MCP_TOOL = {"preToolUse": {"toolName": "use_mcp_tool", "parameters": {"server_name": "web", "tool_name": "search"}}}
 PATCHES = [
     "*** Begin Patch\n*** Add File: mkfs\n+x\n*** End Patch",
     "apply_patch <<E\n*** Begin Patch\n*** Update File: a\n*** Move to: rm -rf\n@@\n-a\n+git\n+push\n*** End Patch\nE",
@@ -180,7 +182,7 @@ PATCHES = [
 host_keys = st.sampled_from(
     [
         *("command", "cmd", "path", "file_path", "old_str", "notebook_path", "dir_path", "commands"),
-        *("command", "patch", "input", "patchText", "url", "destination", "edits"),
+        *("command", "patch", "input", "patchText", "url", "destination", "edits", "server_name", "tool_name"),
     ]
 )
 host_inputs = st.dictionaries(
@@ -215,6 +217,14 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 @example(Catalog((a_hook(tool="^Shell$"),)), [("claude", "PreToolUse", {"tool_name": "Bash"})])
 @example(Catalog((a_hook(tool="^Edit$"),)), [("copilot", "preToolUse", {"toolName": "edit"})])
 @example(Catalog((a_hook(kind=SPELLINGS["post-agent-turn"]),)), [("codex", "Stop", {})])
+@example(Catalog((a_hook(tool="^mcp__fs__"),)), [("opencode", "pre-tool-call", {"tool_name": "fs_write"})])
+@example(Catalog((a_hook(tool="^mcp__x_y__z$"),)), [("claude", "PreToolUse", {"tool_name": "mcp__x y__z"})])
+@example(Catalog((a_hook(tool="^Edit$"),)), [("droid", "PreToolUse", {"tool_name": "MultiEdit"})])
+@example(Catalog((a_hook(tool="^mcp__web__search$"),)), [("cline", "PreToolUse", USE_MCP_TOOL)])
+@example(
+    Catalog((a_hook(tool="^Shell$"),)),
+    [("cursor", "preToolUse", {"tool_name": "Write", "tool_input": {"file_path": "a", "path": ".env"}})],
+)
 @example(
     Catalog((a_hook(tool="^Write$", pattern="mkfs"),)),
     [("codex", "PreToolUse", {"tool_name": "apply_patch", "tool_input": {"command": PATCHES[0]}})],

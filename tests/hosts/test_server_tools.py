@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boathook.core.tool_kinds import MCP, WRITES, find_call_kinds
+from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_calls import MAX_SPLITS, list_server_names
 
@@ -26,7 +30,8 @@ def test_the_right_split_is_among_those_that_are_tried(form):
 @given(st.sampled_from(FORMS), st.text("ab_-/@:mcp", max_size=40))
 def test_no_name_has_too_many_splits(form, name):
     names = list_server_names(form, (), name, {})
-    assert len(names) <= MAX_SPLITS
+    # Each may have a second form, without unusual signs.
+    assert len(names) <= 2 * MAX_SPLITS
     assert all(one.startswith("mcp__") for one in names)
 
 
@@ -40,3 +45,36 @@ def test_without_the_name_of_the_server_there_is_no_name():
     assert list_server_names("MCP:{tool}", ("mcp_server_name", ""), "MCP:x", {}) == ()
     assert list_server_names("MCP:{tool}", ("mcp_server_name", ""), "MCP:x", {"mcp_server_name": 5}) == ()
     assert list_server_names("MCP:{tool}", ("mcp_server_name", ""), "MCP:x", {"mcp_server_name": "s"}) == ("mcp__s__x",)
+
+
+@pytest.mark.parametrize(
+    ("host", "payload", "wanted"),
+    [
+        ("opencode", {"tool_name": "web_search", "tool_input": {"q": 1}}, "mcp__web__search"),
+        ("opencode", {"tool_name": "fs_write", "tool_input": {"path": "a"}}, "mcp__fs__write"),
+        ("copilot", {"tool_name": "save-file", "tool_input": {"path": "a"}}, "mcp__save__file"),
+        ("cline", {"preToolUse": {"toolName": "use_mcp_tool", "parameters": {
+            "server_name": "web", "tool_name": "search", "arguments": "{}"}}}, "mcp__web__search"),
+        ("gemini", {"tool_name": "mcp_my.server_del", "mcp_context": {
+            "server_name": "my.server", "tool_name": "del"}}, "mcp__my_server__del"),
+        ("cursor", {"tool_name": "MCP:del", "mcp_server_name": "my server"}, "mcp__my_server__del"),
+        ("windsurf", {"tool_info": {"mcp_server_name": "my server", "mcp_tool_name": "del"}}, "mcp__my_server__del"),
+    ],
+)  # fmt: skip
+def test_a_matcher_finds_the_tool_of_a_server_although_another_agent_has_that_name(host, payload, wanted):
+    event_name = "pre_mcp_tool_use" if host == "windsurf" else "pre-tool-call"
+    event = find_host_dialect(host).read_event(json.dumps(payload).encode(), event_name)
+    assert wanted in event.tool_names
+    assert MCP in find_call_kinds(event.tool_names, event.tool_input)
+
+
+@pytest.mark.parametrize("name", ["write_file", "write_to_file", "create_file"])
+def test_a_tool_that_another_agent_has_keeps_its_kind_if_it_may_be_of_a_server(name):
+    payload = json.dumps({"tool_name": name, "tool_input": {"path": "a"}}).encode()
+    event = find_host_dialect("opencode").read_event(payload, "pre-tool-call")
+    assert {WRITES, MCP} <= find_call_kinds(event.tool_names, event.tool_input)
+
+
+def test_the_tools_of_the_host_itself_are_of_no_server():
+    event = find_host_dialect("copilot").read_event(b'{"tool_name": "web_search", "tool_input": {}}', "pre-tool-call")
+    assert not any(name.startswith("mcp__") for name in event.tool_names)

@@ -38,9 +38,9 @@ def call(project: ScratchProject, host: str, tool: str, prompt: str = "look arou
     return send(project, host, row, fields)
 
 
-def start(project: ScratchProject, host: str) -> tuple[int, str]:
+def start(project: ScratchProject, host: str, agent_type: str = "explore") -> tuple[int, str]:
     row = next(row for row in load_host(host).events if row.kind_name == "pre-subagent")
-    return send(project, host, row, {"agent_type": "explore", "agentType": "explore", "agent_name": "explore"})
+    return send(project, host, row, {"agent_type": agent_type, "agentType": agent_type, "agent_name": agent_type})
 
 
 def count_runs(project: ScratchProject) -> int:
@@ -85,6 +85,15 @@ def test_hooks_are_asked_once_if_the_agents_own_event_follows(project, host):
     assert count_runs(project) == 1
     # Another one, which no tool call announced.
     start(project, host)
+    assert count_runs(project) == 2
+
+
+def test_a_call_announces_a_subagent_of_its_own_type_only(project):
+    project.write_hook("seen", f"echo x >> {project.base}/seen", fields={"trigger": "pre-subagent"})
+    call(project, "claude", "Agent")
+    start(project, "claude", "deployer")
+    assert count_runs(project) == 2
+    start(project, "claude", "explore")
     assert count_runs(project) == 2
 
 

@@ -7,7 +7,7 @@ from boathook.dialects.answers import OBJECT, TEXT
 from boathook.dialects.dialect import NATIVE, find_host_dialect
 from boathook.dialects.native import FIELD_TYPES
 from boathook.hosts.host import Host, HostEvent, list_derived_kinds, list_host_names, load_host
-from boathook.hosts.tool_names import CLAUDE_TOOLS, find_canonical_name, find_claude_name, list_known_tools
+from boathook.hosts.tool_names import CLAUDE_TOOLS, find_aliases, find_canonical_name, list_known_tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def make_host_sections() -> dict[str, Any]:
 
 def make_tools_section() -> dict[str, Any]:
     names = {
-        name: (find_canonical_name(name), name, find_claude_name(find_canonical_name(name), name))
+        name: (find_canonical_name(name), *find_aliases(find_canonical_name(name), name))
         for name in (*list_known_tools(), *CLAUDE_TOOLS)
     }
     return {name: (tuple(dict.fromkeys(all_names)), ()) for name, all_names in names.items()}
@@ -47,6 +47,7 @@ def _make_native_rule() -> dict[str, Any]:
         "project_at": dialect.project_at,
         "server_tool": "",
         "server_places": (),
+        "server_callers": {},
         "answer": dialect.write_nothing().stdout,
     }
 
@@ -63,6 +64,7 @@ def _make_rule(host: Host) -> dict[str, Any]:
         "project_at": host.project_at,
         "server_tool": host.server_tool,
         "server_places": host.server_places,
+        "server_callers": dict(host.server_callers),
         "answer": find_host_dialect(host.name).write_nothing().stdout,
     }
 
@@ -89,6 +91,6 @@ def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> t
 
 def _list_tools(host: Host) -> dict[str, Any]:
     return {
-        theirs: (tuple(dict.fromkeys((ours, theirs, find_claude_name(ours, theirs)))), renames)
+        theirs: (tuple(dict.fromkeys((ours, *find_aliases(ours, theirs)))), renames)
         for theirs, (ours, renames) in host.tools.items()
     }

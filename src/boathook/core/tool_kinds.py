@@ -110,7 +110,7 @@ def find_call_kinds(names: "tuple[str, ...]", tool_input: "Any") -> "frozenset[s
     # A server may have tools of the same names as an agent.
     tools = [find_tool_part(name) for name in server_names or names]
     last_parts = [tool.rpartition("__")[2] for tool in tools]
-    found = {_kinds_of_tools[tool] for tool in last_parts if tool in _kinds_of_tools}
+    found = {_kinds_of_tools[tool] for tool in (*last_parts, *names) if tool in _kinds_of_tools}
     if not server_names and (found or any(tool in _OTHER_TOOLS for tool in tools)):
         return frozenset(found)
     marked = "\n".join([make_marked_name(tool) for tool in tools])

@@ -19,7 +19,8 @@ from boathook.core.json_text import JsonError, describe_json_type, dump_line, du
 from boathook.core.notices import list_names
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
-from boathook.core.verdict import REFUSED, Exit, Verdict
+from boathook.core.verdict import REFUSED, Exit, Run, Verdict
+from boathook.dialects.answers import default_reason
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
 from boathook.hosts.host import (
@@ -32,7 +33,13 @@ from boathook.hosts.host import (
     load_host,
 )
 from boathook.hosts.shell_words import is_word_list, join_command, replace_command
-from boathook.hosts.tool_calls import list_server_names, normalize_input, restore_input, translate_call
+from boathook.hosts.tool_calls import (
+    find_key_conflict,
+    list_server_names,
+    normalize_input,
+    restore_input,
+    translate_call,
+)
 from boathook.hosts.tool_names import find_aliases, find_canonical_name
 
 TYPE_CHECKING = False
@@ -126,7 +133,7 @@ class AgentHost(HostDialect):
         return Event(kind, timestamp if isinstance(timestamp, str) else "", session, folder, {}, data, aliases)
 
     def _translate_tool(self, data: dict[str, Any], kind: EventKind) -> tuple[str, ...]:
-        name, tool_input = data.get("tool_name"), _parse_object(data.get("tool_input"))
+        name, tool_input = data.get("tool_name"), _parse_object(data.get("tool_input"), must_be_read=kind.is_pre)
         if name is not None and not isinstance(name, str):
             raise DialectError(f"the tool's name must be text, not {describe_json_type(name)}")
         if not name:
@@ -134,11 +141,14 @@ class AgentHost(HostDialect):
         # A tool that the table does not have may have a name that another agent uses.
         tools = self.host.tools if name in self.host.tools else {name: (find_canonical_name(name), ())}
         ours, renames = tools[name]
-        server_names = self._list_server_names(name, data) if ours == name else ()
-        ours = server_names[0] if server_names else ours
+        # It may also be the tool of a server: then a matcher may mean either.
+        server_names = self._list_server_names(name, {**data, "tool_input": tool_input})
+        ours = server_names[0] if server_names and ours == name else ours
         tool_input = normalize_input(tools, name, tool_input)
         data[HOST_TOOL], data["tool_name"] = name, ours
         if isinstance(tool_input, dict):
+            if kind.is_pre and (conflict := find_key_conflict(renames, tool_input)):
+                raise BeyondLimits(f"{conflict} in the input of {name}, so no hook could know which of them counts")
             _, tool_input, host_keys = translate_call(tools, name, tool_input)
             if host_keys:
                 data[HOST_KEYS] = host_keys
@@ -156,8 +166,10 @@ class AgentHost(HostDialect):
         return tuple(dict.fromkeys((*find_aliases(ours, name), *server_names)))
 
     def _list_server_names(self, name: str, data: dict[str, Any]) -> tuple[str, ...]:
-        host = self.host
-        return () if name in host.tools else list_server_names(host.server_tool, host.server_places, name, data)
+        if name in self.host.tools:
+            return ()
+        places = self.host.server_callers.get(name, self.host.server_places)
+        return list_server_names(self.host.server_tool, places, name, data)
 
     def get_field(self, event: Event, place: str) -> object:
         # The key of the event's folder is not among the other fields any more.
@@ -441,8 +453,15 @@ def _describe_blocks(verdict: Verdict) -> list[str]:
         return []
     what = reveal_text(verdict.event.tool_name) or verdict.event.kind.name
     runs = [run for run in verdict.runs if run.outcome.decision == verdict.decision]
-    blocks = [(f"hook '{run.hook.name}'" if run.status != REFUSED else "boathook", run.outcome.reason) for run in runs]
-    return [f"{who} blocked {what}: {why}" for who, why in blocks or [("boathook", "\n".join(verdict.reasons))]]
+    blocks = [
+        (f"hook '{run.hook.name}'" if run.status != REFUSED else "boathook", _find_own_reason(run)) for run in runs
+    ]
+    blocks = blocks or [("boathook", "\n".join(verdict.reasons))]
+    return [f"{who} blocked {what}{f': {why}' if why else ''}" for who, why in blocks]
+
+
+def _find_own_reason(run: Run) -> str:
+    return "" if run.outcome.reason == default_reason(run.hook) else run.outcome.reason
 
 
 def _can_refuse(row: HostEvent) -> bool:
@@ -529,11 +548,16 @@ def _hides_patch(tool_input: Any) -> bool:
     return bool(tool_input) and not (isinstance(tool_input, dict) and isinstance(tool_input.get("patch"), str))
 
 
-def _parse_object(value: Any) -> Any:
+def _parse_object(value: Any, *, must_be_read: bool) -> Any:
+    """Return the object that a text is, any other value as it is. The host may read an object that is refused here."""
     if not isinstance(value, str):
         return value
     try:
         parsed = loads(value)
-    except JsonError:
+    except JsonError as error:
+        if must_be_read and value.lstrip().startswith("{"):
+            raise BeyondLimits(
+                f"the tool's input cannot be read as JSON, so no hook could look at it: {error}"
+            ) from None
         return value
     return parsed if isinstance(parsed, dict) else value

@@ -206,16 +206,21 @@ def _find_call(
         return None
     known = tools.get(name) or compiled.section("tools").get(name) if tools is not None else None
     all_names, renames = known or ((name,), ())
-    if known is None and rule["server_tool"]:
-        from boathook.hosts.tool_calls import list_server_names
-
-        all_names = (*list_server_names(rule["server_tool"], rule["server_places"], name, event), name)
+    # A name with other signs has a second one.
+    if name.startswith("mcp__") and not (name.isascii() and name.replace("-", "_").isidentifier()):
+        return None
+    if tools is not None and rule["server_tool"] and name not in tools:
+        server_names = _list_names_of_servers(rule, name, {**event, "tool_input": tool_input})
+        all_names = (*all_names, *server_names) if known else (*server_names, name)
     if renames and tool_input:
-        from boathook.hosts.tool_calls import normalize_input, translate_call
+        from boathook.hosts.tool_calls import find_key_conflict, normalize_input, translate_call
 
         table = {name: (name, renames)}
         tool_input = normalize_input(table, name, tool_input)
         if isinstance(tool_input, dict):
+            # The engine refuses such a call.
+            if find_key_conflict(renames, tool_input):
+                return None
             _, tool_input, _ = translate_call(table, name, tool_input)
     if not (tool_input is None or isinstance(tool_input, dict)):
         return None
@@ -227,6 +232,13 @@ def _find_call(
     if text_key and tool_input and not isinstance(tool_input.get(text_key), str):
         return None
     return kinds, all_names, tool_input, has_context
+
+
+def _list_names_of_servers(rule: "dict[str, Any]", name: str, fields: "dict[str, Any]") -> "tuple[str, ...]":
+    from boathook.hosts.tool_calls import list_server_names
+
+    places = rule["server_callers"].get(name, rule["server_places"])
+    return list_server_names(rule["server_tool"], places, name, fields)
 
 
 def _has_untold(

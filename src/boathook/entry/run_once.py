@@ -83,7 +83,7 @@ class _EventRun:
             return self._write_nothing()
         if path := self.dialect.find_result_file(event):
             event = self.dialect.apply_result(event, _read_tail(path))
-        if self.dialect.comes_after_call(event) and (contexts := self._take_subagent(event.session_id)) is not None:
+        if self.dialect.comes_after_call(event) and (contexts := self._take_subagent(event)) is not None:
             return self._write_answer(Verdict(event, event, Outcome(contexts=contexts)), ())
         verdict = self._dispatch(event)
         verdict = self._dispatch_subagent(verdict)
@@ -147,13 +147,14 @@ class _EventRun:
             subagent = subagent.replace(outcome=subagent.outcome | Outcome(Decision.BLOCK, reasons))
         has_run = bool(subagent.runs or subagent.background)
         if has_run and not subagent.is_blocked:
-            self._sessions().note_subagent(event.session_id, dumps(list(subagent.additional_context)))
+            contexts = dumps(list(subagent.additional_context))
+            self._sessions().note_subagent(event.session_id, _find_agent_type(event), contexts)
         return self.dialect.add_subagent_verdict(verdict, subagent)
 
-    def _take_subagent(self, session: str) -> tuple[str, ...] | None:
+    def _take_subagent(self, event: Event) -> tuple[str, ...] | None:
         """Return the context for a subagent whose hooks were asked at the tool call, None if they were not."""
         try:
-            text = self._sessions().take_subagent(session)
+            text = self._sessions().take_subagent(event.session_id, _find_agent_type(event))
             return None if text is None else tuple(map(str, loads(text)))
         except (JsonError, TypeError):
             return None
@@ -229,6 +230,11 @@ class _EventRun:
             return end.code or 0
         _report(f"the answer could not be written; it was: {verdict.decision.word} {' '.join(verdict.reasons)}")
         return 2 if verdict.decision >= Decision.ASK else 1
+
+
+def _find_agent_type(event: Event) -> str:
+    found = event.data.get("subagent_type")
+    return found if isinstance(found, str) else ""
 
 
 def _read_installations(path: str) -> Any:

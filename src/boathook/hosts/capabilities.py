@@ -10,7 +10,7 @@ from boathook.core.matcher import TOOL_NAME
 from boathook.core.tool_kinds import TOOLS_OF_KINDS, WRITES
 from boathook.core.value import Value
 from boathook.hosts.host import DERIVED_KINDS, SERVER_IS_UNKNOWN, Host, HostEvent, find_row
-from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_claude_name, list_tool_names
+from boathook.hosts.tool_names import SERVER_TOOL_MARKS, find_aliases, list_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _make_kind_fix(hook: Hook, tool: Pattern) -> str:
 def _list_names(ours: str, theirs: str) -> tuple[str, ...]:
     """Return the names by which a matcher may mean a tool of a host; a patch is asked about as the files in it."""
     in_patch = (name for names in FILE_CHANGES.values() for name in names) if ours == PATCH_TOOL else ()
-    return (ours, theirs, find_claude_name(ours, theirs), *in_patch)
+    return (ours, *find_aliases(ours, theirs), *in_patch)
 
 
 def _find_renamed_tools(tool: Pattern, host: Host) -> tuple[list[str], bool]:
@@ -163,8 +163,7 @@ def _find_missing_writes(hook: Hook, tool: Pattern, host: Host, renamed: list[st
         return ""
     missing: list[str] = []
     for theirs, (ours, _) in host.tools.items():
-        own_names = (ours, theirs, find_claude_name(ours, theirs))
-        if ours in renamed or any(map(tool.search, own_names)):
+        if ours in renamed or any(map(tool.search, (ours, *find_aliases(ours, theirs)))):
             continue
         if ours == PATCH_TOOL:
             changes = [change for change in _COMMON_CHANGES if not any(map(tool.search, FILE_CHANGES[change]))]

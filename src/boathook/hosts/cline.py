@@ -62,6 +62,8 @@ HOST = Host(
     hides_messages="its terminal, and runs without one",
     hides_reasons=True,
     server_tool="{server}__{tool}",
+    # Read: the extension has one tool for the tools of all servers.
+    server_callers={"use_mcp_tool": ("tool_input.server_name", "tool_input.tool_name")},
     block_side_effect="Cline ends the whole task when a tool call is refused and does not say why; `boathook log` does",
 )  # fmt: skip
 

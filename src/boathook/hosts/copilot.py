@@ -58,6 +58,9 @@ HOST = Host(
         "Write": ("WriteFile", (("path", "file_path"), ("file_text", "content"))),
         "Edit": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),
         "powershell": ("Shell", ()),
+        # What is typed into a shell that runs already.
+        "write_bash": ("Shell", (("input", "command"),)),
+        "write_powershell": ("Shell", (("input", "command"),)),
         "view": ("ReadFile", (("path", "file_path"),)),
         "create": ("WriteFile", (("path", "file_path"), ("file_text", "content"))),
         "edit": ("EditFile", (("path", "file_path"), ("old_str", "old_string"), ("new_str", "new_string"))),

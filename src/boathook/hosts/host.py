@@ -145,6 +145,7 @@ class Host(Value):
     # a call with one of them is from an agent that reads this host's configuration. `server_tool`: how it names the tool of an MCP
     # server, if not `mcp__{server}__{tool}` (`SERVER_IS_UNKNOWN`: by the tool's name alone); `server_places`: where the payload
     # has the names of the server and of its tool.
+    # `server_callers`: its tools that call the tool of any server, each with the places that name these.
     # `subagent_events` are events of the main agent that it also sends for subagents (kinds of ours).
     # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `hides_messages`: where people
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
@@ -169,6 +170,7 @@ class Host(Value):
     caller: Caller | None = None
     server_tool: str = ""
     server_places: tuple[str, ...] = ()
+    server_callers: Mapping[str, tuple[str, ...]] = {}
     hides_messages: str = ""
     message_seen: str = ""
     subagent_events: tuple[str, ...] = ()

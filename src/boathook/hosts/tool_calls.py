@@ -11,8 +11,14 @@ if TYPE_CHECKING:
 
     from boathook.hosts.host import Renames, ToolTable
 
-# At the end of a host's key: a list of texts, which here is one text of several lines beside it.
+# At the end of a host's key: a list of texts or objects, which here is one text of several lines beside it.
 LIST_MARK = "[]"
+# What the objects in a list have for a key of ours; "path" for any other key.
+_ITEM_KEYS = {
+    "file_path": ("path", "filePath", "file_path"),
+    "old_string": ("oldString", "old_str", "old_string"),
+    "new_string": ("newString", "new_str", "new_string"),
+}
 # Other keys for the same command.
 COMMAND_KEYS = ("command", "args", "cmd")
 # So many ways to split the name of a server's tool are tried.
@@ -28,7 +34,7 @@ def translate_call(
     names = {key: key for key in given}
     texts: dict[str, str] = {}
     for key, places in _group_by_key(renames).items():
-        found = next((place for place in places if place and place.removesuffix(LIST_MARK) in given), None)
+        found = next(iter(_list_present(places, given)), None)
         if found is None:
             if NO_KEY in places and key in given:
                 names[key] = _move_away(key, given)
@@ -45,15 +51,28 @@ def translate_call(
     return ours, {**{names[key]: value for key, value in given.items()}, **texts}, renamed
 
 
+def find_key_conflict(renames: "Renames", given: "Mapping[str, Any]") -> str:
+    """Return which keys of an input say differently what one key of ours means, "" if none do: a host reads only one."""
+    for key, places in _group_by_key(renames).items():
+        found = [place.removesuffix(LIST_MARK) for place in _list_present(places, given)]
+        values = [given[name] for name in found if given[name] is not None]
+        if any(value != values[0] for value in values):
+            return f"the keys {' and '.join(repr(name) for name in found)} differ, which both mean '{key}',"
+    return ""
+
+
 def list_server_names(
     form: str, places: "tuple[str, ...]", name: str, fields: "Mapping[str, Any]"
 ) -> "tuple[str, ...]":
     """Return `mcp__server__tool` for the name that a host has for the tool of a server; none if it has not the host's form.
 
-    Where the server ends is uncertain if the sign behind it is in its name, too; then every split is returned.
+    Where the server ends is uncertain if the sign behind it is in its name, too; then every split is returned. A name with signs
+    that most agents do not allow is also returned without them.
     """
     prefix, _, rest = form.partition("{")
-    if not form or not name.startswith(prefix) or name.startswith("mcp__"):
+    if name.startswith("mcp__"):
+        return (name, _replace_signs(name)) if name != _replace_signs(name) else ()
+    if not form or not name.startswith(prefix):
         return ()
     body, separator = name[len(prefix) :], rest.partition("}")[2].partition("{")[0]
     server, tool = [get_at_place(fields, place) if place else body for place in places] or (None, None)
@@ -63,7 +82,12 @@ def list_server_names(
         if at + len(separator) < len(body):
             names.append(f"mcp__{body[:at]}__{body[at + len(separator) :]}")
         at = body.find(separator, at + 1)
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys((*names, *(_replace_signs(name) for name in names))))
+
+
+def _replace_signs(name: str) -> str:
+    """Return the name that agents which allow no other signs have for the tool of a server."""
+    return "".join(char if (char.isascii() and char.isalnum()) or char in "_-" else "_" for char in name)
 
 
 def normalize_input(tools: "ToolTable", name: str, given: "Any") -> "Any":
@@ -108,6 +132,12 @@ def _group_by_key(renames: "Renames") -> "dict[str, list[str]]":
     return found
 
 
+def _list_present(places: "list[str]", given: "Mapping[str, Any]") -> "list[str]":
+    """Return the places that an input has, those with a value first."""
+    found = [place for place in places if place and place.removesuffix(LIST_MARK) in given]
+    return sorted(found, key=lambda place: given[place.removesuffix(LIST_MARK)] is None)
+
+
 def _move_away(key: str, given: "Mapping[str, Any]") -> str:
     while key in given:
         key = f"host_{key}"
@@ -122,21 +152,29 @@ def _remove_texts(renames: "Renames", before: "Mapping[str, Any]", now: "Mapping
         if text is not None and before.get(key) == text:
             value = left.pop(key, text)
             if value != text:
-                left[listed] = [value]
+                left[listed] = _put_text(left.get(listed), key, value)
     return left
+
+
+def _put_text(listed: "Any", key: str, text: "Any") -> "list[Any]":
+    """Return a list with a new text. Where it belongs is certain for one object only; a host refuses a text among objects."""
+    items: list[Any] = listed if isinstance(listed, list) else []  # pyright: ignore[reportUnknownVariableType]
+    one = _fields(items[0]) if len(items) == 1 else {}
+    name = next((name for name in _ITEM_KEYS.get(key, ()) if name in one), "")
+    return [{**one, name: text}] if name else [text]
 
 
 def join_lines(value: "Any", key: str = "command") -> "str | None":
     """Return a text, or a list of texts or objects, as lines of text; None if there is none, or a command cannot be read.
 
-    An object is a program with arguments if the lines become a command, otherwise the path of a file.
+    An object is a program with arguments if the lines become a command, otherwise it has the text under a key of its own.
     """
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
         one: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        path = one.get("path")
-        return _join_program(one) if key == "command" else path if isinstance(path, str) else None
+        texts = [one[name] for name in _ITEM_KEYS.get(key, ("path",)) if isinstance(one.get(name), str)]
+        return _join_program(one) if key == "command" else texts[0] if texts else None
     if not isinstance(value, list):
         return None
     listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]

@@ -46,6 +46,8 @@ CLAUDE_TOOLS = frozenset(
         *("TodoWrite", "AskUserQuestion", "Task"),
     )
 )
+# What Claude Code has one tool for by now: today's settings name only that.
+_MERGED_TOOLS = {"MultiEdit": "Edit"}
 _names: dict[str, tuple[str, ...]] = {}
 _canonical: dict[str, str] = {}
 
@@ -78,4 +80,6 @@ def find_claude_name(ours: str, theirs: str) -> str:
 
 
 def find_aliases(ours: str, theirs: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((theirs, find_claude_name(ours, theirs))))
+    """Return the other names by which a matcher may mean a tool: the host's, and what Claude Code calls it."""
+    claude_name = find_claude_name(ours, theirs)
+    return tuple(dict.fromkeys((theirs, claude_name, _MERGED_TOOLS.get(claude_name, claude_name))))

@@ -15,7 +15,11 @@ _TOOLS: h.ToolTable = {
         "EditFile",
         (("filePath", "file_path"), ("oldString", "old_string"), ("newString", "new_string")),
     ),
-    "multi_replace_string_in_file": ("EditFile", (("", "file_path"), ("", "old_string"), ("", "new_string"))),
+    "multi_replace_string_in_file": (
+        "EditFile",
+        (("replacements[]", "file_path"), ("replacements[]", "old_string"), ("replacements[]", "new_string")),
+    ),
+    "edit_notebook_file": ("EditFile", (("filePath", "file_path"), ("newCode", "new_string"))),
     "insert_edit_into_file": ("EditFile", (("filePath", "file_path"), ("code", "new_string"))),
     "apply_patch": ("PatchFile", (("input", "patch"),)),
     "list_dir": ("ListDir", ()),

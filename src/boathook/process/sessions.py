@@ -74,8 +74,9 @@ class Sessions:
         except OSError:
             return
 
-    def note_subagent(self, session: str, text: str) -> None:
+    def note_subagent(self, session: str, agent_type: str, text: str) -> None:
         """Remember that hooks were asked about a subagent that is about to start, and a text for its own event."""
+        text = f"{_join_words(agent_type)}\n{text}"
         path = self._find_path(session, "subagent") if session else None
         if path is None:
             return
@@ -85,11 +86,15 @@ class Sessions:
             # Its own event comes, and asks the hooks again.
             return
 
-    def take_subagent(self, session: str) -> str | None:
-        """Return the oldest text that was remembered, once; None if there is none."""
+    def take_subagent(self, session: str, agent_type: str) -> str | None:
+        """Return the oldest text that was remembered for this type of subagent, once; None if there is none."""
+        # Of a subagent whose type is not known, only the number counts.
+        wanted = _join_words(agent_type)
         for path in self._list_subagents(session):
             try:
-                text = read_text(path, MAX_EXPORTS_BYTES)
+                found, _, text = read_text(path, MAX_EXPORTS_BYTES).partition("\n")
+                if found and wanted and found != wanted:
+                    continue
                 os.unlink(path)
             except (FileError, OSError):
                 continue
@@ -198,3 +203,7 @@ class Sessions:
 
 def _decode(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
