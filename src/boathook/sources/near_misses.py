@@ -18,6 +18,8 @@ _NEAR_NAMES = ("hook.md", "hooks.md")
 # A repository must not make every event slow.
 _MAX_ENTRIES = 200
 _MAX_MISSES = 100
+# Every event looks at each folder that is watched: this is for all places together.
+_MAX_WATCHED = 300
 
 
 class NearMisses(Value):
@@ -84,7 +86,7 @@ def _check_folder(folder: str, root: str, watch: list[str]) -> Iterator[Diagnost
             fix = f"mv {_quote(entry.path)} {_quote(folder)}/HOOK.md"
             yield _warn(entry.path, f"{entry.name} is not read: the manifest of a hook is called HOOK.md", fix)
             return
-    for inner in _list_folders(folder):
+    for inner in _list_folders(folder)[: max(_MAX_WATCHED - len(watch), 0)]:
         watch.append(inner)
         if find_manifest(inner) is not None:
             fix = f"mv {_quote(inner)} {_quote(root)}/"
@@ -94,7 +96,7 @@ def _check_folder(folder: str, root: str, watch: list[str]) -> Iterator[Diagnost
 def _check_lookalike(place: str, root: str, watch: list[str]) -> Iterator[Diagnostic]:
     """Yield the hooks in a folder that is not one of hooks; a folder that merely has scripts is nothing to report."""
     watch.append(place)
-    folders = _list_folders(place)
+    folders = _list_folders(place)[: max(_MAX_WATCHED - len(watch), 0)]
     watch += folders
     hooks = [folder for folder in folders if find_manifest(folder) is not None]
     if f"{place}s" == root and hooks:
