@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from boathook.process.environment import remove_project_code
 from boathook.system.locations import account_home
 from boathook.system.programs import (
+    CODE_VARIABLE_PREFIXES,
     CODE_VARIABLES,
     choose_command,
     find_doubtful_variables,
@@ -25,11 +26,18 @@ BASH = Path("/bin/bash")
 needs_bash = pytest.mark.skipif(not BASH.exists(), reason="needs /bin/bash")
 LED = "the variable {} points into the project and was removed"
 PARTLY = "the variable {} points into the project, and that part of it was removed"
+OTHER = "1 variable that points into the project was removed; name it in `env` to keep it"
 SWITCHED = "the variable {} changes what a script does and was removed"
 
 
+# ways to the project without its name; Q stands for its path with more slashes than it needs
+HIDDEN = ("//proc/self/cwd/g", "/dev/../proc/self/cwd/g", "/Q/g", "Q/g", "/dev//fd/3", "///proc/1/root/g")
+
+
 def in_project(project, text: str) -> str:
-    return text.replace("P/", f"{project.path}/")
+    parent, name = project.path.parent, project.path.name
+    text = text.replace("%P", f"{parent}/%{ord(name[0]):02x}{name[1:]}")
+    return text.replace("P/", f"{project.path}/").replace("Q", f"{parent}//{name}")
 
 
 def found(
@@ -41,10 +49,29 @@ def found(
     return {name.decode(): value.decode() for name, value in env.items()}, notes
 
 
+def describe(name: str, note: str = LED) -> str:
+    """Return the note about a variable: the part of its name that our tables have, or none."""
+    upper = name.upper().encode()
+    if not find_variable_kind(name.encode()):
+        return OTHER
+    prefix = next(filter(upper.startswith, CODE_VARIABLE_PREFIXES), b"").decode()
+    return note.format(upper.decode() if upper in CODE_VARIABLES else f"{prefix}*")
+
+
 LEFT_OUT = {
-    "BASH_ENV": ["P/be.sh", "be.sh", "./be.sh", "$PWD/be.sh", "$(evil)", "/proc/self/cwd/be.sh", "/dev/stdin", "~/x"],
+    "BASH_ENV": [
+        "P/be.sh",
+        "be.sh",
+        "./be.sh",
+        "$PWD/be.sh",
+        "$(evil)",
+        "/proc/self/cwd/be.sh",
+        "/dev/stdin",
+        "~/x",
+        *HIDDEN,
+    ],
     "ENV": ["P/be.sh", "`evil`", "$AGENT_PROJECT_DIR/be.sh"],
-    "PYTHONPATH": ["P/src", "src", ".", "P/../project/src"],
+    "PYTHONPATH": ["P/src", "src", ".", "P/../project/src", *HIDDEN],
     "PYTHONSTARTUP": ["P/x.py"],
     "PYTHONHOME": ["/usr:P/x"],
     "LD_PRELOAD": ["P/x.so", "./x.so", "lib/x.so"],
@@ -55,8 +82,13 @@ LEFT_OUT = {
         "--require=dd-trace",
         "--import file://P/x.mjs",
         "--import data:x,y",
+        "--import=file://%P/x.mjs",
+        "--import=FILE:///%2fproc/self/cwd/x.mjs",
+        "--import=file://LocalhostP/x.mjs",
+        '--import="file:Q/x.mjs"',
+        '--require=Q"/"x.js',
     ],
-    "PERL5OPT": ["-MX -IP/lib", "-Ilib", "-Mlib=.", "-Mlib=P/lib"],
+    "PERL5OPT": ["-MX -IP/lib", "-Ilib", "-Mlib=.", "-Mlib=P/lib", "-I/Q"],
     "RUBYOPT": ["-r./x", "-I.", "-rP/x"],
     "JAVA_TOOL_OPTIONS": ["-javaagent:P/a.jar", "-javaagent:a.jar"],
     "GIT_EXEC_PATH": ["P/bin"],
@@ -81,7 +113,10 @@ LEFT_OUT = {
     # Variables that nothing is known about.
     "SOME_TOOL_RC": ["P/rc", "P/", "./rc", "../project/rc", ".", "/proc/self/cwd/rc", "/dev/fd/3", "P/../project/rc"],
     "SOME_TOOL_OPTIONS": ["--config P/x", "--config=P/x", "a=1,file=./x", "@P/x", "file://P/x", '{"rc": "P/x"}'],
-    "EDITOR": ["P/bin/vi", "./vi"],
+    "EDITOR": ["P/bin/vi", "./vi", "sh /Q/x", "vi //proc/self/cwd/x", "sh Q''/x"],
+    "VIMINIT": ["source /Q/e.vim"],
+    "PYTEST_ADDOPTS": ["-c /Q/x.ini", "-c '/Q/x.ini'"],
+    "GCONV_PATH": [*HIDDEN, "a:/Q/g", "a://proc/self/cwd/g", "https:/Q/g"],
     "CLAUDE_CONFIG_DIR": ["P/.claude"],
     "TMPDIR": ["P/tmp"],
     "PROMPT_COMMAND": ["P/x"],
@@ -94,8 +129,8 @@ CASES = [(name, value) for name, values in LEFT_OUT.items() for value in values]
 @pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}={value}" for name, value in CASES])
 @pytest.mark.parametrize("own", [True, False], ids=["the user's", "a project's"])
 def test_a_variable_that_leads_into_the_project_is_left_out_and_reported(project, name, value, own):
-    is_list = find_variable_kind(name.encode()) in ("folders", "libraries")
-    message = (PARTLY if is_list else LED).format(name)
+    kind = find_variable_kind(name.encode())
+    message = describe(name, PARTLY if kind in ("folders", "libraries") else LED)
     assert found(project, {name: value, "OTHER": "vi"}, own=own) == ({"OTHER": "vi"}, (message,))
 
 
@@ -125,6 +160,10 @@ KEPT = {
     "LS_COLORS": "rs=0:di=01;34:*.tar=01;31",
     "PROXY": "http://user@proxy.example:8080/x",
     "LOG_FILE": "/dev/stderr",
+    "SINK": "//dev/null",
+    "GPG_TTY": "/dev/pts/0",
+    "INDEX_URL": "https://index.example//simple/%7Eme",
+    "A_FILE_URL": "file:///opt/my%20file",
     "A_LIST": "/opt/a:/opt/b",
 }
 # They lead into the project, and no program runs code because of them.
@@ -155,7 +194,7 @@ def test_a_hook_gets_the_variables_that_it_names_unless_they_run_code_of_the_pro
     environ = {"BUILD_DIR": "P/build", "OPENSSL_CONF": "P/x", "GIT_SSH_COMMAND": "ssh -i /k", "GIT_PAGER": "P/x"}
     env, notes = found(project, environ, own=True, named=tuple(environ))
     assert env == {"BUILD_DIR": f"{project.path}/build", "GIT_SSH_COMMAND": "ssh -i /k"}
-    assert notes == (LED.format("GIT_PAGER"), LED.format("OPENSSL_CONF"))
+    assert notes == (LED.format("GIT_*"), LED.format("OPENSSL_CONF"))
 
 
 COMMANDS = {
@@ -169,6 +208,7 @@ COMMANDS = {
     "LUA_INIT_5_4": "os.execute('evil')",
     "LESSOPEN": "| /usr/bin/lesspipe %s",
     "MAKEFLAGS": "--eval=$(shell evil)",
+    "PERL5OPT": "-Mstrict;system(q(evil))",
 }
 
 
@@ -187,7 +227,7 @@ def test_a_home_in_the_project_becomes_that_of_the_account(project):
 def test_only_the_part_of_a_list_that_leads_into_the_project_goes(project):
     environ = {"PYTHONPATH": "/opt/a:P/src:/opt/b", "LD_LIBRARY_PATH": "/opt/lib:", "A_LIST": "/opt/a:P/x:.:/opt/b"}
     expected = {"PYTHONPATH": "/opt/a:/opt/b", "LD_LIBRARY_PATH": "/opt/lib", "A_LIST": "/opt/a:/opt/b"}
-    assert found(project, environ, own=True) == (expected, (PARTLY.format("A_LIST"), PARTLY.format("PYTHONPATH")))
+    assert found(project, environ, own=True) == (expected, (PARTLY.format("PYTHONPATH"), OTHER))
 
 
 def test_a_project_whose_name_is_part_of_another_is_not_meant(project):
@@ -233,7 +273,7 @@ def test_a_link_into_the_project_leads_there_too(project):
     (project.base / "way").symlink_to(project.path)
     environ = {"BASH_ENV": "{}/way/be.sh", "NODE_OPTIONS": "--require {}/way/x.js", "SOME_TOOL_RC": "{}/way/rc"}
     environ = {name: value.format(project.base) for name, value in environ.items()}
-    assert found(project, environ, own=True) == ({}, tuple(map(LED.format, environ)))
+    assert found(project, environ, own=True) == ({}, tuple(map(describe, environ)))
 
 
 # One variable of each kind, and one that nothing is known about.

@@ -74,6 +74,31 @@ def test_nothing_that_a_project_chose_is_in_what_an_event_reports(project, polic
         assert PLAIN in said or code == 2 or policy == "block", host
 
 
+def test_a_folder_whose_name_is_a_sentence_is_not_named(project):
+    # A trusted guard that an unreviewed project below it hides, and a work dir that does not exist.
+    project.write_hook("guard", "exit 0", scope="project")
+    project.trust()
+    project.write_hook("own", "exit 0")
+    nearer = project.path / ORDER
+    (nearer / ".agents/hooks/x").mkdir(parents=True)
+    (nearer / ".agents/hooks/x/HOOK.md").write_text("---\ntrigger: pre-tool-call\n---\n")
+    with boathook.load(nearer, config=project.config, state=project.state) as engine:
+        verdicts = [engine.dispatch({**CALL, "work_dir": str(place)}) for place in (nearer, nearer / "gone")]
+    for verdict in verdicts:
+        said = json.dumps(verdict.to_json()) + "\n".join((*verdict.warnings(), *verdict.warnings(for_model=True)))
+        assert [mark for mark in MARKS if mark in said] == []
+        assert "hides trusted hooks of a folder above it. See: boathook doctor" in said
+    assert "the work dir of the event does not exist; it was run in another folder" in said
+
+
+def test_a_name_that_looks_like_a_made_one_becomes_a_made_one(project):
+    project.write_hook("hook-8cd2", scope="project")
+    project.write_hook("hook-file", scope="project")
+    verdict, _, _, _ = dispatch(project, NATIVE, "skip")
+    names = {skip["hook"] for skip in verdict.to_json()["skipped"]}
+    assert ("hook-8cd2" in names, "hook-file" in names, len(names)) == (False, True, 2)
+
+
 def test_the_reason_of_a_refusal_counts_all_hooks_without_a_review(project):
     for name in ("a", "b", "c"):
         project.write_hook(name, scope="project")

@@ -12,6 +12,7 @@ from boathook.catalog_cache.write import RACY_SECONDS
 from boathook.core.notices import NEAR_MISS_COUNT
 from boathook.loader import load_hooks
 from boathook.sources.checker import check_path
+from boathook.sources.near_misses import find_near_misses
 from boathook.sources.source import SOURCES
 from boathook.system.locations import resolve_locations
 from tests.scratch_project import CALL, ScratchProject, make_manifest, write_script
@@ -125,6 +126,16 @@ def test_a_repository_cannot_fill_the_screen(project):
     for number in range(150):
         write(project.path / f".agents/hooks/c/h{number:03}/HOOK.md")
     assert len(find_warnings(project)) == 100
+
+
+def test_a_repository_cannot_make_every_event_look_at_many_folders(project):
+    for place in (".agents/hooks/a", ".agents/hooks/b", ".agents/hooks/c", ".agents/hook", ".claude/hooks"):
+        for number in range(120):
+            (project.path / place / f"s{number:03}").mkdir(parents=True)
+    env = {name.encode(): value.encode() for name, value in project.variables.items()}
+    watch = find_near_misses(resolve_locations(SOURCES, str(project.path), env)).watch
+    # places that are always watched are added, such as `.agents/hook` of each folder above
+    assert 300 <= len([path for path in watch if path.startswith(str(project.path))]) <= 310
 
 
 def test_commands_and_events_report_a_near_miss(project):

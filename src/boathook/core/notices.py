@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import INVALID, MODIFIED, NO_ENTRY, UNTRUSTED, USER
-from boathook.core.text import reveal_text
+from boathook.core.text import is_plain_path, reveal_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MAX_NAMED = 5
 MAX_PLAIN_CHARS = 64
 _PLAIN_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+_MADE_START, _MADE_DIGITS = "hook-", 4
+_HEX_DIGITS = frozenset("0123456789abcdef")
 # The files of sources are directly in a folder of a project, such as `.agents/hooks.toml`.
 _MAX_PLACE_PARTS = 2
 # What is said about an unreviewed hook instead of its own reason, which may quote its files.
@@ -28,6 +30,10 @@ _STATE_REASONS = {
     INVALID: "its definition has an error. See it with: boathook check",
     NO_ENTRY: "it has no script to run. See: boathook check",
 }
+_UNNAMED_PLACE = "a folder"
+_UNNAMED_ERROR = (
+    "a folder of this project has an error, or hides trusted hooks of a folder above it. See: boathook doctor"
+)
 # In the file of what was reported in a session: near misses, to the person.
 TOLD_PERSON = "person"
 UNTRUSTED_COUNT, BROKEN_COUNT, MISSING_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
@@ -116,13 +122,19 @@ def hide_hook_text(hook: Hook) -> Hook:
     if not _is_unreviewed(hook):
         return hook
     # The name of an entry of settings.json is made of words of its command.
-    is_plain = is_plain_name(hook.name) and not hook.runs_together
-    name = hook.name if is_plain else f"hook-{_make_digest(f'{hook.path} {hook.place} {hook.name}')}"
+    is_plain = is_plain_name(hook.name) and not hook.runs_together and not _is_made_name(hook.name)
+    name = hook.name if is_plain else f"{_MADE_START}{_make_digest(f'{hook.path} {hook.place} {hook.name}')}"
     return hook.replace(name=name, state_reason=_STATE_REASONS[hook.state], description="", is_hidden=True)
 
 
+def _is_made_name(name: str) -> bool:
+    """Whether a project could have chosen a name so that its hook is taken for another one."""
+    digest = name.removeprefix(_MADE_START)
+    return digest != name and len(digest) == _MADE_DIGITS and _HEX_DIGITS.issuperset(digest)
+
+
 def _make_digest(text: str) -> str:
-    return hexdigest(text.encode("utf-8", "backslashreplace"))[:4]
+    return hexdigest(text.encode("utf-8", "backslashreplace"))[:_MADE_DIGITS]
 
 
 def describe_file_errors(
@@ -131,7 +143,7 @@ def describe_file_errors(
     """Return path and message for files with errors, and whether a model may read the message.
 
     Of a file of a project it has only the place and the number of errors. A model reads about other files only if they are in
-    folders of the user: the path of any other may be what a project chose.
+    folders of the user: the path of any other may be what a project chose. A person reads it if it is plain.
     """
     messages: list[tuple[str, str, bool]] = []
     counts: dict[tuple[str, str], int] = {}
@@ -139,14 +151,17 @@ def describe_file_errors(
         place = _find_known_place(diagnostic.path, projects)
         if not place:
             is_own = any(diagnostic.path.startswith(f"{folder}/") for folder in user_folders)
-            messages.append((reveal_text(diagnostic.path), reveal_text(str(diagnostic)), is_own))
+            if is_own or is_plain_path(diagnostic.path):
+                messages.append((reveal_text(diagnostic.path), reveal_text(str(diagnostic)), is_own))
+            else:
+                messages.append((_UNNAMED_PLACE, _UNNAMED_ERROR, True))
             continue
         key = (diagnostic.path, place)
         counts[key] = counts.get(key, 0) + 1
     for (path, place), count in counts.items():
         number = "an error" if count == 1 else f"{count:,} errors"
         messages.append((reveal_text(path), f"{place} of this project has {number}. See: boathook check", True))
-    return messages
+    return list(dict.fromkeys(messages))
 
 
 def _find_known_place(path: str, projects: Sequence[str]) -> str:

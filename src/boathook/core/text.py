@@ -7,6 +7,8 @@ MAX_REASON_CHARS = 8192
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\U0001d159") | frozenset(
     map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
+_PATH_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-")
+_MAX_PATH_CHARS = 200
 CONTROL_CHARS = {code: None for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
 
 
@@ -25,6 +27,15 @@ def reveal_text(text: str, keep: str = "") -> str:
     if text.isprintable() and _BLANKS.isdisjoint(text):
         return text
     return "".join([c if c in keep or (c.isprintable() and c not in _BLANKS) else _escape_char(c) for c in text])
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether a path is one that nobody reads as a sentence."""
+    return len(path) <= _MAX_PATH_CHARS and _PATH_CHARS.issuperset(path)
+
+
+def quote_plain_path(path: str, otherwise: str) -> str:
+    return repr(path) if is_plain_path(path) else otherwise
 
 
 def _escape_char(char: str) -> str:

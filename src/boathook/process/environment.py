@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from boathook.core.hook import USER, Http, Prompt
 from boathook.system.locations import account_home
-from boathook.system.programs import find_variable_kind, points_into, split_words
+from boathook.system.programs import (
+    CODE_VARIABLE_PREFIXES,
+    CODE_VARIABLES,
+    MAX_VALUE_BYTES,
+    collapse_slashes,
+    find_variable_kind,
+    points_into,
+    split_words,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +30,20 @@ _HOME = b"HOME"
 # options that load what follows them
 _LOADING_OPTIONS = frozenset(b"-r --require --import --loader --experimental-loader -I".split())
 _LOADING_PREFIXES = (b"-I", b"-Mlib=", b"-mlib=", b"-javaagent:", b"-agentpath:", b"-Xbootclasspath/a:", b"@")
-# every path in a value is looked up
-_MAX_VALUE_BYTES = 1 << 14
 _HIDDEN_STARTS = (b"./", b"../", b"/proc/", b"/dev/fd/")
+_DEVICES = frozenset(b"/dev/null /dev/zero /dev/tty /dev/stdin /dev/stdout /dev/stderr".split())
+# Perl runs what follows the name of a module as code.
+_PERL_OPTIONS = b"PERL5OPT"
+_PERL_STARTS = (b"-M", b"-m", b"-I")
+_PERL_SWITCHES = frozenset(b"-w -W -T -t".split())
+_PERL_CHARS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:=,./-")
 
 _NAME_TABLE = bytes.maketrans(b",;", b"  ")
 _REMOVED = "points into the project and was removed"
+_UNNAMED = (
+    "1 variable that points into the project was removed; name it in `env` to keep it",
+    "{:,} variables that point into the project were removed; name them in `env` to keep them",
+)
 _HOME_NOTE = "points into the project and was replaced by the home folder of the account"
 
 _SECRET_WORDS = frozenset(
@@ -85,7 +101,7 @@ def remove_project_code(
 ) -> tuple[str, ...]:
     """Remove from an environment what leads into the projects `tops`; return notes about it. User hooks keep their functions."""
     # Of the variables that are known to run code, no hook gets one that leads into the project, even if it names it.
-    notes, home = [], env.get(_HOME, b"")
+    notes, unnamed, home = [], 0, env.get(_HOME, b"")
     for name in sorted(doubtful):
         value, kind, is_named = env[name], find_variable_kind(name), _decode(name) in named
         if kind:
@@ -101,9 +117,19 @@ def remove_project_code(
             allowed, note = account_home().encode("utf-8", "surrogateescape"), _HOME_NOTE
         if allowed:
             env[name] = allowed
-        if note:
-            notes.append(f"the variable {name.decode('utf-8', 'replace')} {note}")
-    return tuple(notes)
+        if note and kind:
+            notes.append(f"the variable {_find_known_name(name)} {note}")
+        unnamed += bool(note and not kind)
+    if unnamed:
+        notes.append(_UNNAMED[0] if unnamed == 1 else _UNNAMED[1].format(unnamed))
+    return tuple(dict.fromkeys(notes))
+
+
+def _find_known_name(name: bytes) -> str:
+    """Return the name of a variable that runs code, as our tables have it: a project chooses the rest, and a model may read it."""
+    upper = name.upper()
+    known = upper if upper in CODE_VARIABLES else next(filter(upper.startswith, CODE_VARIABLE_PREFIXES), b"") + b"*"
+    return known.decode()
 
 
 def _filter_plain(value: bytes, tops: tuple[str, ...]) -> tuple[bytes, str]:
@@ -111,24 +137,44 @@ def _filter_plain(value: bytes, tops: tuple[str, ...]) -> tuple[bytes, str]:
     elements = [element for element in value.split(b":") if element]
     if len(elements) > 1 and all(element.startswith((b"/", b".")) for element in elements):
         return _filter_list(value, tops, is_library=False)
-    is_relative = value in (b".", b"..")
-    # A long text is only searched for the project, because each path in it would be looked up.
-    words = split_words(value) if len(value) <= _MAX_VALUE_BYTES else ()
-    leads_there = is_relative or _mentions(value, tops) or any(_is_word_inside(word, tops) for word in words)
-    return (b"", _REMOVED) if leads_there else (value, "")
+    return (b"", _REMOVED) if value in (b".", b"..") or _has_path_inside(value, tops) else (value, "")
+
+
+def _has_path_inside(value: bytes, tops: tuple[str, ...]) -> bool:
+    """Whether a text has a path in it that leads into a project. What is plainly relative may do so, too."""
+    for reading in _list_readings(value):
+        # A long text is only searched for the project, because each path in it would be looked up.
+        words = {reading, *split_words(reading)} if len(reading) <= MAX_VALUE_BYTES else ()
+        if _mentions(reading, tops) or any(_is_word_inside(word, tops) for word in words):
+            return True
+    return False
+
+
+def _list_readings(value: bytes) -> set[bytes]:
+    """Return a text as programs may read the paths in it: without quotes, and with `file:` URLs decoded."""
+    # The host of any other URL counts as the first folder of a path: programs that read a list of paths do that, too.
+    readings = {value, value.translate(None, b"\"'\\")}
+    if b"file:" in value.lower():
+        import re
+
+        # as the parsers of URLs do it, in which a backslash is a slash and line ends are nothing
+        url = value.translate(None, b"\t\r\n").replace(b"\\", b"/")
+        url = re.sub(rb"%([0-9a-fA-F]{2})", lambda match: bytes.fromhex(match[1].decode()), url)
+        readings.add(re.sub(rb"(?i)file:/*(localhost)?/", b"file:/", url))
+    return set(map(collapse_slashes, readings))
 
 
 def _is_word_inside(word: bytes, tops: tuple[str, ...]) -> bool:
     if word.startswith(_HIDDEN_STARTS):
         return True
-    return word.startswith(b"/") and not word.startswith((b"//", b"/dev/")) and points_into(_decode(word), tops)
+    return word.startswith(b"/") and word not in _DEVICES and points_into(_decode(word), tops)
 
 
 def _filter_code(
     name: bytes, value: bytes, tops: tuple[str, ...], home: bytes, *, is_user_hook: bool, is_named: bool
 ) -> tuple[bytes, str]:
     kind = find_variable_kind(name)
-    if len(value) > _MAX_VALUE_BYTES and kind != "code":
+    if len(value) > MAX_VALUE_BYTES and kind != "code":
         return b"", "is too long to be checked and was removed"
     if kind in ("folders", "libraries"):
         return _filter_list(value, tops, is_library=kind == "libraries")
@@ -145,13 +191,16 @@ def _filter_code(
         return b"", _REMOVED
     # They hold commands that any file of variables can write out. People have them for their own shell, so that nothing is
     # reported at every event.
-    is_dropped = (kind == "commands" and not is_named) or (kind == "code" and not is_user_hook)
+    has_commands = kind == "commands" or (name == _PERL_OPTIONS and not _names_modules_only(value))
+    is_dropped = (has_commands and not is_named) or (kind == "code" and not is_user_hook)
     return (b"" if is_dropped else value), ""
 
 
-def _has_path_inside(value: bytes, tops: tuple[str, ...]) -> bool:
-    # What is plainly relative may be in the project, too.
-    return _mentions(value, tops) or any(word.startswith(_HIDDEN_STARTS) for word in split_words(value))
+def _names_modules_only(value: bytes) -> bool:
+    return all(
+        word in _PERL_SWITCHES or (word.startswith(_PERL_STARTS) and _PERL_CHARS.issuperset(word))
+        for word in value.split()
+    )
 
 
 def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tuple[bytes, str]:
@@ -172,6 +221,7 @@ def _filter_list(value: bytes, tops: tuple[str, ...], *, is_library: bool) -> tu
 def _is_file_inside(value: bytes, tops: tuple[str, ...]) -> bool:
     if not value:
         return False
+    value = collapse_slashes(value)
     return _mentions(value, tops) or any(points_into(_decode(entry), tops) for entry in value.split(b":"))
 
 
@@ -184,16 +234,14 @@ def _expand_home(value: bytes, home: bytes) -> bytes:
 
 
 def _loads_project_file(value: bytes, tops: tuple[str, ...]) -> bool:
-    """Whether options load a file in a project by an indirect path, or one that is searched for where a hook runs."""
-    if any(word.startswith(b"/") and points_into(_decode(word), tops) for word in split_words(value)):
-        return True
+    """Whether options load a file that is searched for where a hook runs."""
     words = value.replace(b"=", b" ").split()
     loaded = [words[at + 1] for at, word in enumerate(words[:-1]) if word in _LOADING_OPTIONS]
     with_prefix = [(word, start) for word in value.split() for start in _LOADING_PREFIXES if word.startswith(start)]
     loaded += [word.removeprefix(start) for word, start in with_prefix]
     # any other -rNAME is for Ruby to find
     loaded += [word[2:] for word in value.split() if word.startswith((b"-r/", b"-r."))]
-    return any(points_into(_decode(path.removeprefix(b"file://")), tops) for path in loaded if path)
+    return any(points_into(_decode(path.removeprefix(b"file:")), tops) for path in loaded if path)
 
 
 def _mentions(value: bytes, tops: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ import sys
 
 from boathook.core.event import PRE_SESSION
 from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, USER, Needs, Script
+from boathook.core.text import is_plain_path, quote_plain_path
 from boathook.core.value import Value
 from boathook.process.child import Job
 from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
@@ -118,7 +119,7 @@ class HookRunner:
         job = job.replace(cwd=cwd)
         if hook.sandbox != BASIC and not job.refused:
             job = self._confine(job, hook, event, env)
-        warning = f"the work dir {wanted!r} {error}; it was run in {job.cwd}" if error else ""
+        warning = f"{_name_work_dir(wanted)} {error}; {_tell_folder(job.cwd)}" if error else ""
         return job.replace(warnings=tuple(text for text in (*notes, warning, *job.warnings) if text))
 
     def _start_job(self, hook: Hook, event: Event, env: dict[bytes, bytes]) -> Job:
@@ -181,7 +182,7 @@ class HookRunner:
             return job.replace(refused=refused)
         cwd, warnings = choose_sandbox_dir(spec, job.cwd), job.warnings
         if cwd != job.cwd:
-            warnings += (f"its sandbox hides the work dir {job.cwd!r}; it was run in {cwd}",)
+            warnings += (f"its sandbox hides {_name_work_dir(job.cwd)}; {_tell_folder(cwd)}",)
         return job.replace(cwd=cwd, warnings=warnings, sandbox=spec.to_tuple())
 
 
@@ -201,6 +202,15 @@ def _choose_working_dir(wanted: str, projects: tuple[str, ...]) -> tuple[str, st
         return plain, ""
     others = (*projects, find_home(read_environment()))
     return next(filter(can_enter, others), "/"), _describe_unusable(plain)
+
+
+def _name_work_dir(path: str) -> str:
+    # a project may have chosen the path
+    return f"the work dir {quote_plain_path(path, 'of the event')}"
+
+
+def _tell_folder(path: str) -> str:
+    return f"it was run in {path if is_plain_path(path) else 'another folder'}"
 
 
 def can_enter(path: str) -> bool:

@@ -9,6 +9,7 @@ import os
 import select
 import time
 
+from boathook.core.text import quote_plain_path
 from boathook.core.verdict import FAILED, REFUSED, Exit
 from boathook.process.child import SIGKILL, Child, Job, has_ended
 from boathook.process.reaper import ProcessMark, Reaper
@@ -72,7 +73,7 @@ class ProcessRunner:
                     continue
                 if attempt == 1 and job.cwd != "/" and getattr(error, "filename", None) == job.cwd:
                     # It could be entered a moment ago: whoever closes it must not stop a guard by that.
-                    note = f"the folder {job.cwd!r} cannot be entered any more; it was run in /"
+                    note = f"the folder {quote_plain_path(job.cwd, 'of the event')} cannot be entered any more; it was run in /"
                     job = job.replace(cwd="/", warnings=(*job.warnings, note))
                     continue
                 return Exit(error=FAILED, detail=_explain_start_error(job, error), warnings=job.warnings)

@@ -18,6 +18,8 @@ _NEAR_NAMES = ("hook.md", "hooks.md", "hook.txt")
 # A repository must not make every event slow.
 _MAX_ENTRIES = 200
 _MAX_MISSES = 100
+# Every event looks at each folder that is watched: this is for all places together.
+_MAX_WATCHED = 300
 
 
 class NearMisses(Value):
@@ -82,7 +84,7 @@ def _check_folder(folder: str, root: str, watch: list[str]) -> Iterator[Diagnost
     if misnamed := find_misnamed_manifest(folder):
         yield misnamed
         return
-    for inner in _list_folders(folder):
+    for inner in _list_folders(folder)[: max(_MAX_WATCHED - len(watch), 0)]:
         watch.append(inner)
         if find_manifest(inner) is not None:
             fix = f"mv {_quote(inner)} {_quote(root)}/"
@@ -104,7 +106,7 @@ def _check_lookalike(place: str, root: str, watch: list[str]) -> Iterator[Diagno
     # So it is where small and capital letters of a name are the same.
     if is_same_folder(place, root):
         return
-    folders = _list_folders(place)
+    folders = _list_folders(place)[: max(_MAX_WATCHED - len(watch), 0)]
     watch += folders
     hooks = [folder for folder in folders if find_manifest(folder) is not None]
     if os.path.dirname(place) == os.path.dirname(root) and hooks:

@@ -72,6 +72,10 @@ _SYSTEM_FOLDERS = (
     b"/run/",
 )
 _RELATIVE_ELEMENTS = (b".", b"..")
+# With these a path can be written so that the name of the project is not in it.
+_REWRITTEN = (b"//", b"'", b'"', b"\\", b"%")
+# every path in a value is looked up
+MAX_VALUE_BYTES = 1 << 14
 _SEPARATORS = b" \t\n=:,;@|&<>()\"'`"
 _SPLIT_TABLE = bytes.maketrans(_SEPARATORS, b"\0" * len(_SEPARATORS))
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
@@ -208,13 +212,21 @@ def points_into(path: str, tops: Iterable[str]) -> bool:
     """Whether a path is, or may be, in a project: a relative path depends on where a hook runs, /proc on who asks."""
     if not path.startswith("/"):
         return True
+    # `normpath` keeps two of them
+    path = "/" + path.lstrip("/")
     starts = ("/proc/", "/dev/fd/", "/dev/std", *(top + "/" for top in tops))
     return any(f"{one}/".startswith(starts) for one in (os.path.normpath(path), resolve_links(path)))
 
 
+def collapse_slashes(value: bytes) -> bytes:
+    while b"//" in value:
+        value = value.replace(b"//", b"/")
+    return value
+
+
 def find_doubtful_variables(env: Mapping[bytes, bytes], tops: tuple[str, ...]) -> list[bytes]:
     """Return the variables that may bring code of a project into a hook: a quick look, because most are harmless."""
-    marks = (b"./", b"/proc/", b"/dev/fd/", b"/dev/std", *map(os.fsencode, tops))
+    marks = (b"./", b"/proc/", b"/dev/fd/", b"/dev/std", *_REWRITTEN, *map(os.fsencode, tops))
     return [
         name
         for name, value in env.items()
@@ -234,15 +246,17 @@ def _is_doubtful(name: bytes, value: bytes, marks: tuple[bytes, ...], tops: tupl
     for mark in marks:
         if mark in value:
             return True
-    words = split_words(value)
-    if not value.startswith(b"/"):
-        return bool(kind) or any(word.startswith(b"/") and not word.startswith(b"//") for word in words)
     elements = value.split(b":")
+    if not value.startswith(b"/") and (kind or b":/" in value):
+        return True
     # Only a plain path or list of paths is looked at here.
-    if len(words) > len(elements) or not all(element.startswith(b"/") for element in elements):
+    if kind and len(split_words(value)) > len(elements):
+        return True
+    if len(elements) > 1 and value.startswith(b"/") and not all(element.startswith(b"/") for element in elements):
         return True
     # The project's own path is among the marks, so that only a link is left.
-    others = [os.fsdecode(element) for element in elements if not element.startswith(_SYSTEM_FOLDERS)]
+    words = {*elements, *split_words(value)} if len(value) <= MAX_VALUE_BYTES else elements
+    others = [os.fsdecode(word) for word in words if word.startswith(b"/") and not word.startswith(_SYSTEM_FOLDERS)]
     return any(real != path and points_into(real, tops) for path in others for real in (resolve_links(path),))
 
 
