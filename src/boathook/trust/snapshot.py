@@ -20,7 +20,11 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | getattr(os, "O_DIRE
 
 
 class SnapshotError(Exception):
-    """Why a folder cannot be trusted as it is."""
+    """Why a folder cannot be trusted as it is; it holds as long as nothing changes at `watch`, if there is any."""
+
+    def __init__(self, message: str, watch: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.watch = watch
 
 
 class SnapshotItem(Value):
@@ -57,6 +61,9 @@ def read_snapshot(root: str) -> Snapshot:
             reader.read_folder(handle, "", 0)
         else:
             reader.read_file(handle, status, "")
+    except SnapshotError as error:
+        error.watch = reader.list_paths()
+        raise
     except OSError as error:
         raise SnapshotError(f"{root} cannot be read: {error.strerror}") from None
     finally:
@@ -69,6 +76,10 @@ class _SnapshotReader:
         self.root = root
         self.items: list[SnapshotItem] = []
         self.size = 0
+        self._last_file = ""
+
+    def list_paths(self) -> tuple[str, ...]:
+        return tuple(map(self._get_full_path, (*(item.path for item in self.items), self._last_file)))
 
     def read_folder(self, handle: int, path: str, depth: int) -> None:
         if depth > MAX_SNAPSHOT_DEPTH:
@@ -104,6 +115,7 @@ class _SnapshotReader:
     def read_file(self, handle: int, status: os.stat_result, path: str) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise SnapshotError(f"{self._get_full_path(path)} is neither a file nor a folder")
+        self._last_file = path
         chunks: list[bytes] = []
         while chunk := os.read(handle, 1 << 18):
             chunks.append(chunk)
