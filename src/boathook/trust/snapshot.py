@@ -15,6 +15,7 @@ IGNORED_NAMES = ("__pycache__", ".git", ".DS_Store")
 MAX_SNAPSHOT_FILES = 512
 MAX_SNAPSHOT_BYTES = 8 << 20
 MAX_SNAPSHOT_DEPTH = 16
+_MAX_LINKS = 40
 _FILE_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _FOLDER_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | getattr(os, "O_DIRECTORY", 0)
 
@@ -36,6 +37,26 @@ class SnapshotItem(Value):
 
 class Snapshot(Value):
     items: tuple[SnapshotItem, ...]
+
+    def find_target(self, path: str) -> SnapshotItem | None:
+        """Return what is at a path, links followed; None if there is nothing."""
+        items = {item.path: item for item in self.items}
+        done: list[str] = []
+        rest = path.split("/")
+        links_left = _MAX_LINKS
+        while rest and links_left:
+            name = rest.pop(0)
+            item = items.get("/".join((*done, name)))
+            if name in ("", "."):
+                continue
+            if name == "..":
+                done = done[:-1]
+            elif item is not None and item.kind == LINK:
+                links_left -= 1
+                rest = [*item.data.decode("utf-8", "surrogateescape").split("/"), *rest]
+            else:
+                done.append(name)
+        return items.get("/".join(done)) if links_left else None
 
     def compute_digest(self) -> str:
         digest = sha256(b"boathook tree 1\n")
