@@ -136,7 +136,7 @@ def _check_trust(
 
 
 def _find_hidden(judge: TrustJudge | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
-    if judge is None or not project or judge.has_trusted(project):
+    if judge is None or not project or judge.has_reviewed_hook(project):
         return []
     above = folders.find_project(os.path.dirname(project)) if project != "/" else ""
     if not above or not judge.has_trusted(above):

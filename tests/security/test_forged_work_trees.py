@@ -214,3 +214,21 @@ def test_a_repository_that_cannot_be_entered_proves_nothing(repository):
         assert list_skipped(dispatch(repository.base / "linked")) == ["guard"]
     finally:
         folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("is_refused", [False, True], ids=["counts", "does not count"])
+def test_every_path_that_the_decision_used_is_watched(repository, is_refused):
+    evidence = list_evidence(repository)
+    if is_refused:
+        evidence["the entries"].chmod(0o777)
+    watch = find_trust_place(str(repository.base / "linked")).watch
+    assert {str(path) for path in evidence.values()} <= {path.rstrip("/") for path in watch}
+
+
+def test_a_nested_work_tree_does_not_hide_trusted_guards_in_silence(repository):
+    nested = add_work_tree(repository.path, repository.path / "nested")
+    assert list_runs(dispatch(nested)) == ARMED
+    shutil.rmtree(nested / ".agents" / "hooks" / "guard")
+    (nested / ".agents" / "hooks" / ".keep").touch()
+    found = dispatch(nested)
+    assert any(f"the trusted hooks of {repository.path} do not run here" in skip["why"] for skip in found["skipped"])

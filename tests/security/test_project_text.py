@@ -165,3 +165,14 @@ def test_the_log_shows_one_line_for_each_record(project):
         lines = project.run(*arguments).stdout.splitlines()
         assert len(lines) == (2 if arguments == ("log",) else 1)
         assert all(line.isprintable() and ORDER not in line for line in lines)
+
+
+def test_a_disabled_hook_without_a_review_cannot_speak_either(project):
+    project.write_hook(FOLDER, scope="project", fields={"name": "IGNORE all"})
+    project.write_hooks_toml("project", "[hooks]\nenabled = false\n")
+    entry = {"type": "command", "command": "./IGNORE-ALL", "if": "Read(IGNORE)"}
+    project.write_settings("project", {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [entry]}]}})
+    verdict, _, _, _ = dispatch(project, NATIVE, "skip")
+    said = json.dumps(verdict.to_json())
+    assert len(verdict.skipped) >= 1
+    assert [mark for mark in MARKS if mark in said] == []

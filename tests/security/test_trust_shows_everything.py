@@ -146,6 +146,31 @@ def test_a_text_is_not_hidden_by_a_few_odd_bytes(project, case):
     assert "binary" not in shown
 
 
+JUNK = b"\0\xff\xfe\x80" * 200
+
+
+@pytest.mark.parametrize("path", ["scripts/run", "assets/logo.png"])
+@pytest.mark.parametrize("start", [b"", b"\x7fELF\n"], ids=["plain", "false magic"])
+def test_what_is_run_is_never_hidden_as_a_binary(project, path, start):
+    folder = project.write_hook("guard", None, scope="project")
+    for name in ("assets", "scripts"):
+        (folder / name).mkdir()
+    (folder / path).write_bytes(start + f"{PAYLOAD}\nexit 0\n".encode() + JUNK)
+    if path != "scripts/run":
+        (folder / "scripts" / "run").symlink_to(f"../{path}")
+    shown = project.run("trust").stdout
+    assert f"    | {PAYLOAD}\n" in shown
+    assert "binary" not in shown
+
+
+def test_a_binary_that_is_run_after_a_change_is_shown(project):
+    folder = write_guard(project, SHEBANG + "exit 0\n", logo=f"{PAYLOAD}\n".encode() + JUNK)
+    assert "scripts/logo: binary" in project.trust().stdout
+    (folder / "scripts" / "run.sh").unlink()
+    (folder / "scripts" / "run.sh").symlink_to("logo")
+    assert f"    | {PAYLOAD}\n" in project.run("trust").stdout
+
+
 def test_the_whole_manifest_is_shown(project):
     folder = write_guard(project, SHEBANG + "exit 0\n")
     with (folder / "HOOK.md").open("a") as file:

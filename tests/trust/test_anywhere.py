@@ -147,6 +147,15 @@ UNBOUND = {
     "a package": ("npx lint", "npx lint"),
     "a makefile": ("make check", "make check"),
     "a module": ("python3 -m checks", "python3 -m checks"),
+    "a script in a condition": ("if true; then ./tool.sh; fi", "tool.sh"),
+    "a script in a function": ("f() { ./tool.sh; }; f", "tool.sh"),
+    "a script in a text": ("bash -c ./tool.sh", "tool.sh"),
+    "a script of xargs": ("xargs ./tool.sh", "tool.sh"),
+    "a script in a pipe": ("cat tool.sh | sh", "what this runs: sh"),
+    "a script in the work dir": ('"$PWD/tool.sh"; "$AGENT_WORK_DIR/tool.sh"', "tool.sh"),
+    "a script in a variable": ("x=./tool.sh; $x", "tool.sh"),
+    "a script of eval": ('eval "$(cat tool.sh)"', "what this runs: eval"),
+    "a computed program": ('"$(pwd)/tool.sh"', "what this runs"),
 }
 
 
@@ -163,6 +172,21 @@ def test_a_hook_that_runs_what_is_not_bound_is_refused(project, case):
     project.trust("guard")
 
 
+@pytest.mark.parametrize(("path", "mode"), [("run", 0o755), ("run", 0o644), ("../assets/x", 0o755)])
+def test_an_entry_point_that_a_shell_reads_is_a_shell_script(project, path, mode):
+    text = "#!/usr/bin/python3\n" if mode == 0o644 else ""
+    folder = project.write_hook("guard", None, scope="project")
+    for name in ("assets", "scripts"):
+        (folder / name).mkdir()
+    file = folder / "scripts" / path
+    file.write_text(f"{text}make -s check\n")
+    file.chmod(mode)
+    if path != "run":
+        (folder / "scripts" / "run").symlink_to(path)
+    done = project.run("trust", "guard", "--yes", "--anywhere")
+    assert "does not cover what this runs: make -s check" in done.stderr
+
+
 def test_a_hook_that_imports_from_the_project_is_refused(project):
     project.write_hook("guard", "exit 0", scope="project", fields={"imports": "project"})
     done = project.run("trust", "guard", "--yes", "--anywhere")
@@ -170,7 +194,15 @@ def test_a_hook_that_imports_from_the_project_is_refused(project):
 
 
 def test_files_of_its_own_folder_are_bound(project):
-    script = '. "$AGENT_HOOK_DIR/lib.sh"; "$(dirname "$0")/tool.sh"; grep -q x README.md; exit 0'
+    script = """here=$(cd "$(dirname "$0")" && pwd); input=$(cat); python=python3
+. "$AGENT_HOOK_DIR/lib.sh"; "$(dirname "$0")/tool.sh"; "$here/tool.sh"; grep -q x README.md
+if ! echo "$input" | "$python" -c 'import sys'; then sh "$here/tool.sh" "$input"; fi
+[ -n "$input" ] && [[ $input =~ ^a(b)*$ ]] || { true; }
+case "$input" in *x*|*/.env) echo no >&2; exit 2 ;; esac
+python3 - <<'END'
+print(1)
+END
+exit 0"""
     folder = project.write_hook("guard", script, scope="project")
     (folder / "lib.sh").write_text("cd /tmp\n")
     project.trust("guard", flags=("--yes", "--anywhere"))

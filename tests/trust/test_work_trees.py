@@ -275,6 +275,8 @@ def test_watched_paths_are_those_that_the_decision_was_made_from(repository):
         str(entry / "gitdir"),
         str(entry / "commondir"),
         f"{repository.path}/.git/",
+        f"{entry.parent}/",
+        f"{entry}/",
         str(linked / ".git"),
     )
     assert find_trust_place(str(repository.path)).watch == (f"{repository.path}/.git/",)

@@ -16,7 +16,7 @@ from boathook.core.notices import list_names
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.sources.shell_scripts import SCRIPT_ENDINGS
-from boathook.system.programs import ENTRY_NAMES
+from boathook.system.programs import BINARIES, ENTRY_NAMES
 from boathook.trust.bound_files import BoundFiles
 from boathook.trust.judge import HookContent, make_relative, resolve_roots
 from boathook.trust.snapshot import FILE, FOLDER, LINK, Snapshot, SnapshotError, SnapshotItem, read_snapshot
@@ -160,18 +160,31 @@ def _add_files(review: Review, candidate: TrustCandidate, content: HookContent, 
     if old_copy and record is not None and record.digest != content.digest:
         _add_changes(review, content, old_copy, record)
         return
-    entries = {file.path for file in content.bound_files.files}
+    entries = _list_entries(content)
     for root, snapshot in content.snapshots.items():
         files = [item for item in snapshot.items if item.kind == FILE]
         for item in sorted(files, key=lambda one: _rank_item(one, root, entries, content.hook)):
-            _add_content(review, item, root)
+            _add_content(review, item, root, is_entry=_join(root, item.path) in entries)
+
+
+def _list_entries(content: HookContent) -> set[str]:
+    """Return the files that are run, links followed: those of S17, or those that a command names."""
+    entries = {file.path for file in content.bound_files.files}
+    if isinstance(content.hook.handler, Script):
+        for root, snapshot in content.snapshots.items():
+            targets = (snapshot.find_target(f"scripts/{name}") for name in ENTRY_NAMES)
+            entries |= {_join(root, item.path) for item in targets if item is not None}
+    return entries
+
+
+def _join(root: str, path: str) -> str:
+    return f"{root}/{path}" if path else root
 
 
 def _rank_item(item: SnapshotItem, root: str, entries: set[str], hook: Hook) -> int:
     """Return the place of a file in the order: the manifest, what is run, then the rest."""
     is_manifest = isinstance(hook.handler, Script) and item.path == os.path.basename(hook.path)
-    is_entry = item.path in [f"scripts/{name}" for name in ENTRY_NAMES] or f"{root}/{item.path}".rstrip("/") in entries
-    return 0 if is_manifest else 1 if is_entry else 2
+    return 0 if is_manifest else 1 if _join(root, item.path) in entries else 2
 
 
 def _describe_item(item: SnapshotItem) -> str:
@@ -184,9 +197,9 @@ def _name_item(item: SnapshotItem, root: str) -> str:
     return item.path or os.path.basename(root)
 
 
-def _add_content(review: Review, item: SnapshotItem, root: str) -> None:
+def _add_content(review: Review, item: SnapshotItem, root: str, *, is_entry: bool) -> None:
     name = reveal_text(_name_item(item, root))
-    if _is_binary(item):
+    if _is_binary(item, is_entry=is_entry):
         text = f"binary, {_identify_bytes(item)}; not shown, and the hook's scripts could still run it"
         review.add(f"  {name}: {text}", "bold yellow")
     elif item.data:
@@ -219,6 +232,7 @@ def _add_changes(review: Review, content: HookContent, old_copy: str, record: Tr
         fields = (text.replace(", ", ",\n") for text in (record.definition, definition))
         _add_diff(review, "the definition", *fields)
     printed: set[str] = set()
+    entries = _list_entries(content)
     old_roots = resolve_roots(record, content.project)
     for root in dict.fromkeys((*old_roots, *content.snapshots)):
         copy = resolve_copy_path(old_copy, old_roots.index(root), root) if root in old_roots else ""
@@ -227,8 +241,12 @@ def _add_changes(review: Review, content: HookContent, old_copy: str, record: Tr
         for path in sorted({*old_items, *new_items}):
             old, new = old_items.get(path), new_items.get(path)
             if (old and (old.kind, old.data)) != (new and (new.kind, new.data)):
-                printed.add(make_relative(f"{root}/{path}" if path else root, content.project))
-                _add_change(review, path or os.path.basename(root), old, new)
+                printed.add(make_relative(_join(root, path), content.project))
+                is_entry = _join(root, path) in entries
+                _add_change(review, path or os.path.basename(root), old, new, is_entry=is_entry)
+            elif new is not None and _join(root, path) in entries and _is_binary(new, is_entry=False):
+                # It may not have been run before, and so not have been shown.
+                _add_content(review, new, root, is_entry=True)
     now = dict(content.relative_files)
     for path, word in record.files:
         if now.get(path, word) != word and path not in printed:
@@ -236,13 +254,15 @@ def _add_changes(review: Review, content: HookContent, old_copy: str, record: Tr
             review.add(f"    mode changed: {reveal_text(path)} ({modes})", "yellow")
 
 
-def _add_change(review: Review, name: str, old: SnapshotItem | None, new: SnapshotItem | None) -> None:
+def _add_change(
+    review: Review, name: str, old: SnapshotItem | None, new: SnapshotItem | None, *, is_entry: bool
+) -> None:
     change = "added" if old is None else "removed" if new is None else "changed"
     review.add(f"    {change}: {reveal_text(name)}", "yellow")
-    if any(item is not None and _is_binary(item) for item in (old, new)):
+    if any(item is not None and _is_binary(item, is_entry=is_entry) for item in (old, new)):
         review.add(f"      binary before: {_identify_bytes(old)}", "bold yellow")
         review.add(f"      binary now:    {_identify_bytes(new)}", "bold yellow")
-        if new is not None and not _is_binary(new):
+        if new is not None and not _is_binary(new, is_entry=is_entry):
             review.add_text(name, [(f"+{line}", "green") for line in _split_lines(_decode_item(new))])
         return
     _add_diff(review, name, *(_decode_item(item) if item is not None else "" for item in (old, new)))
@@ -272,8 +292,11 @@ def _split_lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _is_binary(item: SnapshotItem) -> bool:
+def _is_binary(item: SnapshotItem, *, is_entry: bool) -> bool:
     data = item.data
+    if is_entry:
+        # A shell reads everything else as text.
+        return bool(item.mode & 0o111) and data.startswith(BINARIES)
     if item.kind != FILE or b"\0" not in data or data.startswith(b"#!") or _TEXT_NAME.fullmatch(item.path):
         return False
     try:

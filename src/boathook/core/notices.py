@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from boathook.core.hashing import hexdigest
-from boathook.core.hook import INVALID, MODIFIED, NO_ENTRY, UNTRUSTED, USER
+from boathook.core.hook import CALLS_BOATHOOK, DISABLED, INVALID, IS_INSTALLED_CALL, MODIFIED, NO_ENTRY, UNTRUSTED, USER
 from boathook.core.text import is_plain_path, reveal_text
 
 TYPE_CHECKING = False
@@ -29,11 +29,13 @@ _STATE_REASONS = {
     MODIFIED: "it changed since it was trusted. Review the change with: boathook trust",
     INVALID: "its definition has an error. See it with: boathook check",
     NO_ENTRY: "it has no script to run. See: boathook check",
+    DISABLED: "it is disabled. See: boathook list",
 }
 _UNNAMED_PLACE = "a folder"
 _UNNAMED_ERROR = (
     "a folder of this project has an error, or hides trusted hooks of a folder above it. See: boathook doctor"
 )
+_FIXED_REASONS = (CALLS_BOATHOOK, IS_INSTALLED_CALL)
 # In the file of what was reported in a session: near misses, to the person.
 TOLD_PERSON = "person"
 UNTRUSTED_COUNT, BROKEN_COUNT, MISSING_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
@@ -107,7 +109,7 @@ def is_plain_name(name: str) -> bool:
 
 def _is_unreviewed(hook: Hook) -> bool:
     """Whether a project chose the text of a hook that cannot run, and no person has trusted it as it is."""
-    return hook.scope != USER and hook.state in COUNT_OF_STATE and hook.approval is None
+    return hook.scope != USER and hook.state in _STATE_REASONS and hook.approval is None
 
 
 def hide_project_text(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
@@ -124,7 +126,8 @@ def hide_hook_text(hook: Hook) -> Hook:
     # The name of an entry of settings.json is made of words of its command.
     is_plain = is_plain_name(hook.name) and not hook.runs_together and not _is_made_name(hook.name)
     name = hook.name if is_plain else f"{_MADE_START}{_make_digest(f'{hook.path} {hook.place} {hook.name}')}"
-    return hook.replace(name=name, state_reason=_STATE_REASONS[hook.state], description="", is_hidden=True)
+    reason = hook.state_reason if hook.state_reason in _FIXED_REASONS else _STATE_REASONS[hook.state]
+    return hook.replace(name=name, state_reason=reason, description="", is_hidden=True)
 
 
 def _is_made_name(name: str) -> bool:

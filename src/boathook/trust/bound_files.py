@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 
 from boathook.core.hook import OWN_IMPORTS, Command, Hook
-from boathook.core.shell import ShellCommand, ShellReader, ShellWord
+from boathook.core.shell import ShellCommand, ShellWord
 from boathook.core.value import Value
 from boathook.sources.shell_scripts import (
     find_indirect_run,
@@ -22,6 +22,7 @@ from boathook.sources.shell_scripts import (
     remove_prefix,
 )
 from boathook.sources.source import SOURCES
+from boathook.trust.script_commands import find_entry_item, is_run_by_shell, read_script_commands
 from boathook.trust.snapshot import FILE, IGNORED_NAMES, Snapshot, SnapshotError, read_snapshot
 
 _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
@@ -94,14 +95,18 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
     top = os.path.realpath(project).rstrip("/") + "/"
     prefixes = hook.dialect.variable_prefixes
     variables = dict.fromkeys((*hook.dialect.project_variables, *(f"{one}_PROJECT_DIR" for one in prefixes)), project)
-    variables |= {f"{one}_HOOK_DIR": hook.folder for one in prefixes}
+    variables |= dict.fromkeys(("PWD", *(f"{one}_WORK_DIR" for one in prefixes)), project)
+    variables |= {f"{one}_HOOK_DIR": hook.folder for one in prefixes} | {"HOME": os.environ.get("HOME", "")}
+    entry = find_entry_item(snapshot)
     own = os.path.realpath(hook.folder) + "/"
     unbound: list[str] = []
     programs = [] if hook.imports == OWN_IMPORTS else ["modules of the project (imports: project)"]
     for item in snapshot.items:
-        if item.kind != FILE or not is_shell_script(item.path, item.data):
+        is_shell = is_shell_script(item.path, item.data) or (item == entry and is_run_by_shell(item, snapshot))
+        if item.kind != FILE or not is_shell:
             continue
-        commands = ShellReader(item.data.decode("utf-8", "replace"), variables.get).read_all()
+        commands, unclear = read_script_commands(item.data.decode("utf-8", "replace"), variables)
+        programs += unclear
         for base, command, words in _iter_commands(commands, project):
             indirect = find_indirect_run(command, words)
             programs += [indirect.text] if indirect is not None else []

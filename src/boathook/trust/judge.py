@@ -28,7 +28,7 @@ from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS, HooksConfig, tune
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.files import FileError, read_text
 from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_files, replace_with_copies
-from boathook.trust.snapshot import FILE, Snapshot, SnapshotError, describe_root, read_snapshot
+from boathook.trust.snapshot import FILE, MAX_SNAPSHOT_BYTES, Snapshot, SnapshotError, describe_root, read_snapshot
 from boathook.trust.store import TrustStore
 from boathook.trust.verify import CHANGED, describe_change
 from boathook.trust.work_trees import LocatedPlace, find_trust_place
@@ -36,6 +36,8 @@ from boathook.trust.work_trees import LocatedPlace, find_trust_place
 _PROJECT_SCOPES = SCOPES[1:]
 # A reviewer sees what the project says, without what the user's hooks.toml makes of it.
 _NO_USER_CONFIG = HooksConfig("", USER)
+# How much is read of hooks that only a decision for any folder could make trusted: a repository can have many of them.
+_MAX_ANYWHERE_BYTES, _MIN_ITEM_BYTES = 32 << 20, 16 << 10
 _NO_COPY = "its private copy could not be made in the state folder. Find the cause with: boathook doctor"
 
 
@@ -94,6 +96,8 @@ class TrustJudge:
         self._places: dict[str, TrustPlace] = {}
         self.watched_paths: list[str] = []
         self.is_lasting = True
+        self._anywhere_folders: set[str] = set()
+        self._anywhere_bytes = 0
         self.project_hooks: list[ProjectHook] = []
 
     def judge_hooks(
@@ -115,17 +119,26 @@ class TrustJudge:
         if hook.state != ARMED:
             return self._judge_unreadable(read, project, config)
         records = self._find_records(hook, project)
-        anywhere = self._store.find_anywhere(os.path.basename(os.path.realpath(hook.folder)))
+        folder = os.path.realpath(hook.folder)
+        anywhere = self._store.find_anywhere(os.path.basename(folder), self.find_place(project))
         if _find_denied(records) or not (records or anywhere):
             return self._mark_undecided(hook, project, config, _find_denied(records)), written
+        project_hook = ProjectHook(hook, project, config, next(iter(records), None))
+        if not records and (why := self._find_reason_to_leave(hook, folder)):
+            self.project_hooks.append(project_hook)
+            return self._mark(hook, UNTRUSTED, why), written
         try:
             content = read_hook_content(hook, project, config)
         except SnapshotError as error:
-            return self._mark_unread_folder(read, error, ProjectHook(hook, project, config, next(iter(records), None)))
+            self._anywhere_bytes += 0 if records else MAX_SNAPSHOT_BYTES
+            return self._mark_unread_folder(read, error, project_hook)
+        self._anywhere_bytes += 0 if records else _count_bytes(content)
         by_digest = {**anywhere, **{record.digest: record for record in reversed(records)}}
         record = by_digest.get(content.digest)
+        if record is None and not records and content.replace(definition=b"").digest in anywhere:
+            return self._mark_tuned(read, content, project_hook)
         if record is None:
-            return self._mark_other_bytes(read, content, ProjectHook(hook, project, config, next(iter(records), None)))
+            return self._mark_other_bytes(read, content, project_hook)
         self.project_hooks.append(ProjectHook(hook, project, config, record))
         copy = self._make_copy(content)
         if not copy:
@@ -134,10 +147,29 @@ class TrustJudge:
         approval = _make_approval(record, content, copy)
         return hook.replace(handler=Script(resolve_copy_path(copy, 0, approval.roots[0])), approval=approval), written
 
+    def _find_reason_to_leave(self, hook: Hook, folder: str) -> str:
+        """Return why a hook is not read to see if it is trusted anywhere, "" if it is read; this notes its folder."""
+        advice = f"Review it with: boathook trust {hook.name}"
+        if folder in self._anywhere_folders:
+            return f"it is not trusted yet: another hook leads to the same folder, {folder}. {advice}"
+        self._anywhere_folders.add(folder)
+        if self._anywhere_bytes < _MAX_ANYWHERE_BYTES:
+            return ""
+        size = f"more than {_MAX_ANYWHERE_BYTES >> 20} MiB"
+        return f"it is not trusted yet: hooks of this project that may be trusted anywhere have {size}. {advice}"
+
+    def _mark_tuned(self, read: ReadHook, content: HookContent, project_hook: ProjectHook) -> ReadHook:
+        """Mark a hook that is trusted anywhere, but not with what the hooks.toml of this project says about it."""
+        self.project_hooks.append(project_hook)
+        self.watched_paths += [path for path, _ in content.files]
+        why = "hooks.toml of this project changes it, and it was trusted without that"
+        why += f". Review it with: boathook trust {read[0].name}"
+        return self._mark(read[0], MODIFIED, why), read[1]
+
     def _mark_unread_folder(self, read: ReadHook, error: SnapshotError, project_hook: ProjectHook) -> ReadHook:
         hook, record = project_hook.hook, project_hook.record
         if record is None:
-            self.is_lasting = False
+            self._watch_error(error)
             return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
         self.project_hooks.append(project_hook)
         trusted, written = self._read_from_copy(hook, record) or read
@@ -187,9 +219,9 @@ class TrustJudge:
         copy = self._make_copy(content)
         if not copy:
             return self._mark(hook, UNTRUSTED, _NO_COPY)
-        if hook.state == DISABLED:
-            return hook
         approval = _make_approval(record, content, copy)
+        if hook.state == DISABLED:
+            return hook.replace(approval=approval)
         copies = {root: resolve_copy_path(copy, index, root) for index, root in enumerate(approval.roots)}
         self.watched_paths += approval.missing_files
         return replace_with_copies(hook, content.bound_files.files, copies).replace(approval=approval)
@@ -209,7 +241,9 @@ class TrustJudge:
                 return record, content
             results.append((record, content))
             self.watched_paths += [path for path, _ in content.files]
-        self.is_lasting = self.is_lasting and not any(isinstance(each, SnapshotError) for _, each in results)
+        for _, result in results:
+            if isinstance(result, SnapshotError):
+                self._watch_error(result)
         return results[0]
 
     def find_place(self, project: str) -> TrustPlace:
@@ -225,6 +259,12 @@ class TrustJudge:
         records = self._store.find_place_records(self.find_place(project))
         return any(record.decision == TRUST for record in records)
 
+    def has_reviewed_hook(self, project: str) -> bool:
+        """Whether there is a hook in a project that a person trusted there; one that is only trusted anywhere does not count."""
+        place = self.find_place(project)
+        records = [each.record for each in self.project_hooks if each.project == project]
+        return any(each is not None and each.decision == TRUST and each.covers(place) for each in records)
+
     def _find_records(self, hook: Hook, project: str) -> tuple[TrustRecord, ...]:
         return self._store.find_records(self.find_place(project), get_identity(hook, project))
 
@@ -239,12 +279,16 @@ class TrustJudge:
         return mark_untrusted(hook, state, why, self._settings.untrusted)
 
     def _mark_unreadable(self, hook: Hook, error: SnapshotError) -> Hook:
-        self.is_lasting = False
+        self._watch_error(error)
         return self._mark(hook, MODIFIED, f"{CHANGED}, and cannot be trusted as it is: {error}")
 
     def _mark_modified(self, hook: Hook, content: HookContent) -> Hook:
         self.watched_paths += [path for path, _ in content.files]
         return self._mark(hook, MODIFIED, describe_change(CHANGED, hook.name))
+
+    def _watch_error(self, error: SnapshotError) -> None:
+        self.watched_paths += error.watch
+        self.is_lasting = self.is_lasting and bool(error.watch)
 
     def _make_copy(self, content: HookContent) -> str:
         try:
@@ -285,6 +329,11 @@ class TrustJudge:
             for record in self._store.find_place_records(place)
             if record.decision != DENY and not record.earlier and _remove_digest(record.identity) not in present
         )
+
+
+def _count_bytes(content: HookContent) -> int:
+    items = [item for snapshot in content.snapshots.values() for item in snapshot.items]
+    return sum(max(len(item.data), _MIN_ITEM_BYTES) for item in items)
 
 
 def _find_denied(records: tuple[TrustRecord, ...]) -> TrustRecord | None:
@@ -332,7 +381,7 @@ def read_hook_content(
 def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookContent:
     folder = os.path.realpath(hook.folder)
     if not folder.startswith(os.path.realpath(project).rstrip("/") + "/"):
-        raise SnapshotError(f"{hook.folder} is a link that leaves the project")
+        raise SnapshotError(f"{hook.folder} is a link that leaves the project", (hook.folder,))
     snapshot = read_snapshot(folder)
     name = os.path.basename(hook.path)
     data = next((item.data for item in snapshot.items if item.path == name and item.kind == FILE), b"")

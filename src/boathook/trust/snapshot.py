@@ -15,12 +15,17 @@ IGNORED_NAMES = ("__pycache__", ".git", ".DS_Store")
 MAX_SNAPSHOT_FILES = 512
 MAX_SNAPSHOT_BYTES = 8 << 20
 MAX_SNAPSHOT_DEPTH = 16
+_MAX_LINKS = 40
 _FILE_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _FOLDER_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | getattr(os, "O_DIRECTORY", 0)
 
 
 class SnapshotError(Exception):
-    """Why a folder cannot be trusted as it is."""
+    """Why a folder cannot be trusted as it is; it holds as long as nothing changes at `watch`, if there is any."""
+
+    def __init__(self, message: str, watch: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.watch = watch
 
 
 class SnapshotItem(Value):
@@ -32,6 +37,26 @@ class SnapshotItem(Value):
 
 class Snapshot(Value):
     items: tuple[SnapshotItem, ...]
+
+    def find_target(self, path: str) -> SnapshotItem | None:
+        """Return what is at a path, links followed; None if there is nothing."""
+        items = {item.path: item for item in self.items}
+        done: list[str] = []
+        rest = path.split("/")
+        links_left = _MAX_LINKS
+        while rest and links_left:
+            name = rest.pop(0)
+            item = items.get("/".join((*done, name)))
+            if name in ("", "."):
+                continue
+            if name == "..":
+                done = done[:-1]
+            elif item is not None and item.kind == LINK:
+                links_left -= 1
+                rest = [*item.data.decode("utf-8", "surrogateescape").split("/"), *rest]
+            else:
+                done.append(name)
+        return items.get("/".join(done)) if links_left else None
 
     def compute_digest(self) -> str:
         digest = sha256(b"boathook tree 1\n")
@@ -57,6 +82,9 @@ def read_snapshot(root: str) -> Snapshot:
             reader.read_folder(handle, "", 0)
         else:
             reader.read_file(handle, status, "")
+    except SnapshotError as error:
+        error.watch = reader.list_paths()
+        raise
     except OSError as error:
         raise SnapshotError(f"{root} cannot be read: {error.strerror}") from None
     finally:
@@ -69,6 +97,10 @@ class _SnapshotReader:
         self.root = root
         self.items: list[SnapshotItem] = []
         self.size = 0
+        self._last_file = ""
+
+    def list_paths(self) -> tuple[str, ...]:
+        return tuple(map(self._get_full_path, (*(item.path for item in self.items), self._last_file)))
 
     def read_folder(self, handle: int, path: str, depth: int) -> None:
         if depth > MAX_SNAPSHOT_DEPTH:
@@ -104,6 +136,7 @@ class _SnapshotReader:
     def read_file(self, handle: int, status: os.stat_result, path: str) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise SnapshotError(f"{self._get_full_path(path)} is neither a file nor a folder")
+        self._last_file = path
         chunks: list[bytes] = []
         while chunk := os.read(handle, 1 << 18):
             chunks.append(chunk)

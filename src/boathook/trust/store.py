@@ -57,9 +57,11 @@ class TrustStore:
     def find_place_records(self, place: TrustPlace) -> tuple[TrustRecord, ...]:
         return tuple(record for record in self._records.values() if record.counts_in(place))
 
-    def find_anywhere(self, folder_name: str) -> dict[str, TrustRecord]:
+    def find_anywhere(self, folder_name: str, place: TrustPlace) -> dict[str, TrustRecord]:
         """Return the records that count in any folder, by their digests; only a hook folder of this name can have one."""
-        records = [record for record in self._records.values() if record.anywhere]
+        # Where a later review replaced one, it does not count again.
+        all_records = [record for record in self._records.values() if record.anywhere]
+        records = [record for record in all_records if not (record.earlier and record.covers(place))]
         return {record.digest: record for record in records if os.path.basename(record.roots[0]) == folder_name}
 
     def find_copy(self, digest: str) -> str:

@@ -73,9 +73,10 @@ def _find_repository_of(top: str, watch: list[str]) -> str:
     entry = os.path.realpath(entry)
     worktrees = os.path.dirname(entry)
     repository = os.path.dirname(worktrees)
+    # Of these only owner and mode count.
+    watch += [f"{folder}/" for folder in (repository, worktrees, entry)]
     if os.path.basename(worktrees) != "worktrees" or not all(map(_is_own_folder, (repository, worktrees, entry))):
         return ""
-    watch.append(f"{repository}/")
     back, common = _read_pointer(f"{entry}/gitdir"), _read_pointer(f"{entry}/commondir")
     if not back or not common:
         return ""
