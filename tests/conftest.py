@@ -24,6 +24,7 @@ settings.register_profile("explore", settings.get_profile("same"), derandomize=F
 settings.register_profile("thorough", settings.get_profile("explore"), max_examples=3000)
 settings.load_profile("same")
 
+SECURITY = Path(__file__).with_name("security")
 # What may be skipped in continuous integration, and why.
 SKIPS = Path(__file__).with_name("skips.toml")
 
@@ -38,7 +39,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave what root cannot test to `make test-as-user`."""
+    """Leave what root cannot test to `make test-as-user`, which also runs everything about security."""
+    for item in items:
+        if SECURITY in item.path.parents:
+            item.add_marker("any_user")
     if os.geteuid() == 0:
         left_out = [item for item in items if item.get_closest_marker("ordinary_user")]
         items[:] = [item for item in items if item not in left_out]

@@ -71,7 +71,7 @@ def run_agent(**options: Any) -> int:
 
     \b
     Exit codes: 0 done, 1 an error or not done (a refused call, --max-steps), 2 blocked or stopped by a hook,
-    3 it stopped although a hook refused that until its refusals were used up (gate_lifted), 130 interrupted.
+    3 the agent stopped after a gate ran out of refusals (gate_lifted), 130 interrupted.
 
     \b
     Examples:

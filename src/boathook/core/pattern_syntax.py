@@ -156,7 +156,7 @@ class _Translator:
 
     def _read_quantifier(self) -> None:
         if self.atom is None:
-            raise self._fail(f"nothing stands before {self.source[self.at]!r} that it could repeat")
+            raise self._fail(f"there is nothing to repeat before {self.source[self.at]!r}")
         bounds = self._read_bounds() if self.source[self.at] == "{" else None
         quantifier, self.at = bounds or (self.source[self.at], self.at + 1)
         numbers = [int(number[:5]) for number in quantifier[1:-1].split(",") if number]
@@ -171,7 +171,7 @@ class _Translator:
         self.out[self.atom :] = [f"(?:{''.join(self.out[self.atom :])}){quantifier}"]
         self.atom, self.group_repeats = None, max(self.group_repeats, self.atom_repeats + 1)
         if self.group_repeats > _MAX_REPEATS_WITHIN:
-            raise self._fail(f"more than {_MAX_REPEATS_WITHIN} repeats are in each other")
+            raise self._fail(f"more than {_MAX_REPEATS_WITHIN} nested repeats")
 
     def _read_group(self) -> None:
         source, start = self.source, self.at
@@ -243,7 +243,7 @@ class _Translator:
 
     def _check_name(self, name: str) -> str:
         if not name or not all(char.isalnum() or char == "_" for char in name) or len(name) > 64:
-            raise self._fail(f"{name[:64]!r} is no name of a group")
+            raise self._fail(f"{name[:64]!r} is not a group name")
         return name
 
     def _write_backreference(self, name: str) -> None:

@@ -116,7 +116,7 @@ def _check_lookalike(place: str, root: str, watch: list[str]) -> Iterator[Diagno
         return
     for hook in hooks:
         fix = f"mkdir -p {_quote(root)} && mv {_quote(hook)} {_quote(root)}/"
-        yield _warn(hook, f"this hook is not read: folders with a HOOK.md belong into {root}", fix)
+        yield _warn(hook, f"this hook is not read: folders with a HOOK.md belong in {root}", fix)
 
 
 def _warn(path: str, message: str, fix: str) -> Diagnostic:
