@@ -224,12 +224,14 @@ def make_order(
     argv: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str], *, start_new_session: bool
 ) -> dict[str, Any]:
     ignores_interrupts = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ignores_hangups = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return {
         "argv": list(argv[1:]),
         "env": dict(env),
         "cwd": os.fspath(cwd),
         "session": start_new_session,
         "ignores_interrupts": ignores_interrupts,
+        "ignores_hangups": ignores_hangups,
     }
 
 
@@ -388,6 +390,8 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
         os.setsid()
     # An ignored SIGINT is inherited; the warm process has inherited what was so when the first test needed it.
     signal.signal(signal.SIGINT, signal.SIG_IGN if order["ignores_interrupts"] else signal.default_int_handler)
+    if "ignores_hangups" in order:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if order["ignores_hangups"] else signal.SIG_DFL)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
     for descriptor in descriptors:

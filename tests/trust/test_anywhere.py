@@ -151,11 +151,11 @@ UNBOUND = {
     "a script in a function": ("f() { ./tool.sh; }; f", "tool.sh"),
     "a script in a text": ("bash -c ./tool.sh", "tool.sh"),
     "a script of xargs": ("xargs ./tool.sh", "tool.sh"),
-    "a script in a pipe": ("cat tool.sh | sh", "what this runs: sh"),
+    "a script in a pipe": ("cat tool.sh | sh", "`sh`"),
     "a script in the work dir": ('"$PWD/tool.sh"; "$AGENT_WORK_DIR/tool.sh"', "tool.sh"),
     "a script in a variable": ("x=./tool.sh; $x", "tool.sh"),
-    "a script of eval": ('eval "$(cat tool.sh)"', "what this runs: eval"),
-    "a computed program": ('"$(pwd)/tool.sh"', "what this runs"),
+    "a script of eval": ('eval "$(cat tool.sh)"', "eval"),
+    "a computed program": ('"$(pwd)/tool.sh"', "`"),
 }
 
 
@@ -166,7 +166,8 @@ def test_a_hook_that_runs_what_is_not_bound_is_refused(project, case):
     done = project.run("trust", "guard", "--yes", "--anywhere")
     assert done.returncode == 1
     assert "guard cannot be trusted in every folder (--anywhere): it runs `" in done.stderr
-    assert f"{name}`, which trust does not cover. Trust it here only: boathook trust guard" in done.stderr
+    assert name in done.stderr
+    assert "`, which trust does not cover. Trust it here only: boathook trust guard" in done.stderr
     assert "not bound" in done.stdout
     assert project.read_hook_state("guard") == "untrusted"
     project.trust("guard")
@@ -184,7 +185,7 @@ def test_an_entry_point_that_a_shell_reads_is_a_shell_script(project, path, mode
     if path != "run":
         (folder / "scripts" / "run").symlink_to(path)
     done = project.run("trust", "guard", "--yes", "--anywhere")
-    assert "does not cover what this runs: make -s check" in done.stderr
+    assert "it runs `make -s check`, which trust does not cover" in done.stderr
 
 
 def test_a_hook_that_imports_from_the_project_is_refused(project):

@@ -114,7 +114,13 @@ class Catalog(Value):
         errors = [diagnostic for diagnostic in self.diagnostics if diagnostic.level == "error"]
         projects = [project for _, project in self.projects if project and self.is_judged]
         return tuple(
-            Skip(path, f"ignored: {message}", is_warning=True, is_hook=False, is_for_model=is_for_model)
+            Skip(
+                path,
+                f"ignored: {message}",
+                is_warning=True,
+                is_hook=False,
+                is_for_model=is_for_model or not self.is_judged,
+            )
             for path, message, is_for_model in describe_file_errors(errors, projects, self.user_folders)
         )
 

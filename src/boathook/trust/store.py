@@ -59,9 +59,14 @@ class TrustStore:
 
     def find_anywhere(self, folder_name: str, place: TrustPlace) -> dict[str, TrustRecord]:
         """Return the records that count in any folder, by their digests; only a hook folder of this name can have one."""
-        # Where a later review replaced one, it does not count again.
+        # Where a later decision replaced one, it does not count again until that decision is withdrawn.
+        decided = {record.identity for record in self._records.values() if not record.earlier and record.covers(place)}
         all_records = [record for record in self._records.values() if record.anywhere]
-        records = [record for record in all_records if not (record.earlier and record.covers(place))]
+        records = [
+            record
+            for record in all_records
+            if not (record.earlier and record.covers(place) and record.identity in decided)
+        ]
         return {record.digest: record for record in records if os.path.basename(record.roots[0]) == folder_name}
 
     def find_copy(self, digest: str) -> str:
