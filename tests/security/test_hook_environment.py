@@ -246,6 +246,7 @@ def test_a_variable_of_the_user_s_own_stays(project, monkeypatch):
 
 
 def test_an_engine_within_a_hook_begins_anew(project, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     inherited = {name: value for name, value in read_variables(project).items() if name.startswith("PYTHON")}
     assert inherited["PYTHONSAFEPATH"] == "1"
     for name, value in inherited.items():
