@@ -26,8 +26,8 @@ DERIVED = "derived_from"
 # A patch in a call of this tool, or in a shell command that has one of these words, is taken as the files it writes.
 PATCH_TOOL, SHELL_TOOLS = "PatchFile", ("Shell", "Bash")
 PATCH_PROGRAMS = ("apply_patch", "applypatch")
-# For each change of a file: the tool that makes it, and other names of that tool. Claude Code has no tool that deletes, so that a
-# guard of settings.json cannot name one.
+# For each change of a file: the tool that makes it, and other names of that tool. Hooks of settings.json have no name for a tool
+# that deletes, so they are asked about deletes as edits.
 FILE_CHANGES = {"write": ("WriteFile", "Write"), "edit": ("EditFile", "Edit"), "delete": ("DeleteFile", "Edit")}
 _STOP_FIELDS = ("stop_reason", "step_count", "final_message", "stop_hook_active", "stop_block_count")
 

@@ -22,13 +22,14 @@ from boathook.install.plan import decode_text, read_host_file
 from boathook.install.registry import Installation, InstallRegistry, hash_bytes
 from boathook.install.toml_edit import parse_toml
 from boathook.process.supervisor import HOOK_ENTRY
+from boathook.sources.source import SETTINGS_JSON_SOURCE
 
 INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
 # Where the hooks of a source are, by the names in `Setup.may_run_too`.
-_SOURCE_TITLES = {"project-settings": "a project's .claude/settings.json"}
+_SOURCE_TITLES = {"project-settings": f"a project's {SETTINGS_JSON_SOURCE.markers[0].removeprefix('/')}"}
 _RUNS_ONCE = "; boathook detects this and runs each hook once"
 _RUNS_TWICE = ", so hooks may run twice"
 
