@@ -29,6 +29,8 @@ class PythonStart(Value):
 def find_python_starts(text: str) -> list[PythonStart]:
     """Return where shell text starts Python so that it looks for modules in the work dir."""
     starts: list[PythonStart] = []
+    if "py" not in text:
+        return starts
     for command in ShellReader(text).read_all():
         python = find_python_run(command, remove_prefix(remove_keywords(command.words)))
         if python is not None and not python.is_safe and len(starts) < _MAX_STARTS:

@@ -34,6 +34,7 @@ FILE_TYPE = 0o170000
 # writable by everybody, or sticky as /tmp is
 SHARED = 0o1002
 MAX_PATH_CHARS = 4096
+_MAX_LOOKALIKE_DEPTH = 64
 
 
 class UserFolder:
@@ -184,6 +185,9 @@ def resolve_locations(
 
 
 def _find_lookalikes(start: str, sources: "list[LocatedSource]") -> "tuple[str, ...]":
+    # Each is searched for in every folder above: that is for people's folders, not for a path made to be deep.
+    if start.count("/") > _MAX_LOOKALIKE_DEPTH:
+        return ()
     markers = [marker for source in sources for marker in source.lookalikes]
     found = [(_find_upwards(start, (marker,)), marker) for marker in markers]
     return tuple([folder.rstrip("/") + marker for folder, marker in found if folder])
