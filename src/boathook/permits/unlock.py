@@ -1,0 +1,49 @@
+"""A pause of self-protection: a private file in the state folder says when it began and when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from boathook.system.files import FileError, read_regular, write_private
+
+MAX_UNLOCK_SECONDS = 8 * 60 * 60
+_FILE_NAME = "unlocked.json"
+_MAX_BYTES = 1 << 10
+
+
+def read_unlock_end(state: str) -> float:
+    """Return when the pause ends that is on now, in seconds since 1970; 0.0 if there is none.
+
+    A file that cannot be read, belongs to somebody else, can be written by others, or names a time that no command would
+    write, is not a pause.
+    """
+    path = f"{state}/{_FILE_NAME}"
+    try:
+        status = os.lstat(path)
+        data = json.loads(read_regular(path, _MAX_BYTES))
+        begin, end = float(data["begin"]), float(data["end"])
+    except (OSError, FileError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return 0.0
+    is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
+    is_possible = begin <= time.time() < end <= begin + MAX_UNLOCK_SECONDS
+    return end if is_private and is_possible else 0.0
+
+
+def write_unlock(state: str, seconds: float) -> float:
+    """Pause self-protection from now on, and return when the pause ends."""
+    begin = time.time()
+    end = begin + min(seconds, MAX_UNLOCK_SECONDS)
+    write_private(f"{state}/{_FILE_NAME}", json.dumps({"begin": begin, "end": end}).encode())
+    return end
+
+
+def remove_unlock(state: str) -> bool:
+    """End a pause; return whether there was one."""
+    had_pause = bool(read_unlock_end(state))
+    try:
+        os.unlink(f"{state}/{_FILE_NAME}")
+    except FileNotFoundError:
+        return False
+    return had_pause
