@@ -152,11 +152,11 @@ def test_no_command_makes_reading_slow(part):
     assert grows_in_proportion(read, 300)
 
 
-def test_a_deletion_is_an_edit_for_guards_of_settings_json():
+def test_guards_of_settings_json_may_name_a_deletion_an_edit():
     event = call_of("*** Delete File: a").replace(tool_aliases=("apply_patch",))
     (call,) = list_file_calls(event)
     assert call.tool_names == ("DeleteFile", "Edit")
-    assert call.tool_input == {"file_path": "a", "old_string": "", "new_string": ""}
+    assert call.tool_input == {"file_path": "a"}
 
 
 def call_of(patch: str, **more: object) -> Event:

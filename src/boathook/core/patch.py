@@ -169,7 +169,5 @@ def _make_file_call(event: Event, file: PatchedFile) -> Event:
     if HOST_TOOL in data and event.tool_name != PATCH_TOOL:
         data[HOST_TOOL] = PATCH_PROGRAMS[0]
     name, *aliases = FILE_CHANGES[file.change]
-    # Guards of settings.json that are asked by the name `Edit` may read its keys.
-    keys = {"old_string": "", "new_string": ""} if file.change == "delete" and event.tool_aliases else {}
-    data |= {"tool_name": name, "tool_input": {**file.tool_input, **keys}, DERIVED: event.tool_name}
+    data |= {"tool_name": name, "tool_input": file.tool_input, DERIVED: event.tool_name}
     return event.replace(data=data, tool_aliases=tuple(aliases) if event.tool_aliases else ())
