@@ -28,6 +28,7 @@ from boathook.core.matcher import Matcher, Pattern
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.core.verdict import Skip
 from tests.core.builders import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
+from tests.example_counts import count_examples
 
 MANY = Selector.MIN_INDEXED_HOOKS
 STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED)
@@ -333,7 +334,7 @@ mixed = st.lists(
 
 
 @given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_stages_are_in_order_and_hooks_that_run_together_are_one_stage(hooks, tool):
     stages = planned(*hooks, event=a_call(tool=tool)).stages
     orders = [stage.order for stage in stages]
@@ -354,7 +355,7 @@ def guards_as_well(hook) -> tuple[object, ...]:
 
 
 @given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
     event = a_call(tool=tool)
     plan = planned(*hooks, event=event)

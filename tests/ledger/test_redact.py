@@ -16,6 +16,7 @@ from boathook.core.json_text import dumps
 from boathook.ledger.redact import UNSEARCHABLE, is_secret_name, may_hold_secrets, redact
 from boathook.ledger.secrets import _SHAPED_RULES, SECRET_RULES, hide_secret
 from tests.core.builders import json_values
+from tests.example_counts import count_examples
 from tests.growth import grows_in_proportion
 
 ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -192,7 +193,7 @@ MORE_PARTS = [
 
 
 @given(st.lists(st.sampled_from([*PARTS, *MORE_PARTS]), max_size=14).map("".join))
-@settings(max_examples=500)
+@settings(max_examples=count_examples(500))
 def test_what_looks_like_secrets_all_over_is_settled_at_once(text):
     assert redact(redact(text)) == redact(text)
 
