@@ -40,7 +40,7 @@ def one_by_one(hooks, event):
 
 
 @given(matchers, st.lists(tool_events.map(lambda e: e.replace(kind=PRE_TOOL)), min_size=2, max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=count_examples(60))
 def test_selecting_through_the_index_equals_asking_every_hook(found, events):
     hooks = [a_hook(f"h{n:03}", tool=t, pattern=p) for n, (t, p) in enumerate(found * (MANY // len(found) + 1))]
     selector = Selector(hooks)
@@ -53,7 +53,7 @@ letters = st.text(alphabet="abc.", min_size=1, max_size=6)
 @given(
     st.lists(letters, min_size=1, max_size=MANY), st.lists(st.text(alphabet="abc", max_size=9), min_size=2, max_size=4)
 )
-@settings(max_examples=60)
+@settings(max_examples=count_examples(60))
 def test_the_index_finds_words_of_any_length(sources, texts):
     hooks = [a_hook(f"h{n:03}", pattern=source) for n, source in enumerate((sources * MANY)[:MANY])]
     selector = Selector(hooks)
