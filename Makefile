@@ -28,7 +28,7 @@ test test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long'
 
-test-long: $(READY) ## the longer tests: every vector by the command line, how time grows with the size of an input, matching without RE2
+test-long: $(READY) ## the longer tests: every vector by the command line, faults in process, type errors, other versions of Python, how time grows with the size of an input, matching without RE2
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
 
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights

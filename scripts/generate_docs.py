@@ -254,8 +254,8 @@ def hosts() -> str:
 
 def _list_visibility(host: Host) -> tuple[str, str, str]:
     events = [f"`{row.name}`" for row in host.events if row.reaches_model and row.is_installed]
-    hidden = host.hides_messages or ("–" if host.message_seen else "not tried")
-    return host.message_seen or "not tried", hidden, ", ".join(events) if host.hides_messages else "–"
+    hidden = host.message_unseen or ("–" if host.message_seen else "not tried")
+    return host.message_seen or "not tried", hidden, ", ".join(events) if host.message_unseen else "–"
 
 
 def _format_template(template: tuple[tuple[str, Any], ...]) -> str:
@@ -339,7 +339,7 @@ def _files_of(name: str) -> Iterator[str]:
     yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
     shown, hidden, _ = _list_visibility(host)
     yield f"| messages are shown in | {shown} |"
-    if host.hides_messages:
+    if host.message_unseen:
         yield f"| not in | {hidden}: there the model gets a notice once in a session, and is asked to inform you |"
     if host.subagent_events:
         yield f"| sent for subagents, too | {_codes(host.subagent_events)} |"

@@ -107,6 +107,7 @@ _VERDICT = {
     "additional_context": _TEXTS,
     "system_message": _TEXTS,
     "feedback": _TEXT_OR_NULL,
+    "lifted": _TEXTS,
     "runs": _make_list(_make_object(_RUN_FIELDS)),
     "background": _make_list(_make_object({"hook": _TEXT, "pid": _INTEGER_OR_NULL})),
     "skipped": _make_list(_make_object({"hook": _TEXT, "why": _TEXT})),

@@ -13,14 +13,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.example_counts import USUAL
 from tests.scratch_project import BOATHOOK_VARIABLES, ScratchProject, make_project
 
 SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
-# `make test` draws the same examples every time; `make explore` and `make fuzz` draw them at random.
+# `make test` draws the same examples every time; `make explore` and `make fuzz` draw more of them, at random.
 settings.register_profile(
-    "same", deadline=None, max_examples=100, derandomize=True, database=None, suppress_health_check=SLOW_IS_FINE
+    "same", deadline=None, max_examples=USUAL // 2, derandomize=True, database=None, suppress_health_check=SLOW_IS_FINE
 )
-settings.register_profile("explore", settings.get_profile("same"), derandomize=False, print_blob=True)
+settings.register_profile(
+    "explore", settings.get_profile("same"), derandomize=False, max_examples=USUAL, print_blob=True
+)
 settings.register_profile("thorough", settings.get_profile("explore"), max_examples=3000)
 settings.load_profile("same")
 

@@ -171,4 +171,6 @@ def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
         hook = mark_untrusted(hook, hook.state, hook.state_reason, settings.untrusted)
     if is_judged and hook.scope != USER and hook.approval is None:
         hook = hook.replace(matcher=hook.matcher.limit_engines())
+    elif hook.scope != USER:
+        hook = hook.replace(matcher=hook.matcher.allow_engines())
     return hooks_toml.cap_timeout(hook, settings)

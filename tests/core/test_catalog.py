@@ -28,6 +28,7 @@ from boathook.core.matcher import Matcher, Pattern
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.core.verdict import Skip
 from tests.core.builders import a_call, a_hook, a_settings_hook, patterns, tool_events, tool_patterns
+from tests.example_counts import count_examples
 
 MANY = Selector.MIN_INDEXED_HOOKS
 STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED)
@@ -39,7 +40,7 @@ def one_by_one(hooks, event):
 
 
 @given(matchers, st.lists(tool_events.map(lambda e: e.replace(kind=PRE_TOOL)), min_size=2, max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=count_examples(60))
 def test_selecting_through_the_index_equals_asking_every_hook(found, events):
     hooks = [a_hook(f"h{n:03}", tool=t, pattern=p) for n, (t, p) in enumerate(found * (MANY // len(found) + 1))]
     selector = Selector(hooks)
@@ -52,7 +53,7 @@ letters = st.text(alphabet="abc.", min_size=1, max_size=6)
 @given(
     st.lists(letters, min_size=1, max_size=MANY), st.lists(st.text(alphabet="abc", max_size=9), min_size=2, max_size=4)
 )
-@settings(max_examples=60)
+@settings(max_examples=count_examples(60))
 def test_the_index_finds_words_of_any_length(sources, texts):
     hooks = [a_hook(f"h{n:03}", pattern=source) for n, source in enumerate((sources * MANY)[:MANY])]
     selector = Selector(hooks)
@@ -333,7 +334,7 @@ mixed = st.lists(
 
 
 @given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_stages_are_in_order_and_hooks_that_run_together_are_one_stage(hooks, tool):
     stages = planned(*hooks, event=a_call(tool=tool)).stages
     orders = [stage.order for stage in stages]
@@ -354,7 +355,7 @@ def guards_as_well(hook) -> tuple[object, ...]:
 
 
 @given(mixed, st.sampled_from(["Shell", "Write", "Read"]))
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_a_hook_that_matches_has_one_place_unless_its_like_has_it(hooks, tool):
     event = a_call(tool=tool)
     plan = planned(*hooks, event=event)

@@ -15,6 +15,7 @@ from boathook.core.hook import DENIED, DISABLED, INVALID, MODIFIED, UNTRUSTED
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.verdict import OK, Call, Policy, Run, Skip, Verdict
 from tests.core.builders import a_call, a_hook, a_settings_hook
+from tests.example_counts import count_examples
 
 BLOCK = Outcome(Decision.BLOCK, ((Decision.BLOCK, "no"),))
 STOP = Outcome(Decision.STOP, ((Decision.STOP, "enough"),))
@@ -427,7 +428,7 @@ some_hooks = st.lists(
 
 
 @given(some_hooks, st.sampled_from(["pre-tool-call", "permission-request"]))
-@settings(max_examples=400)
+@settings(max_examples=count_examples(400))
 def test_no_answers_of_hooks_let_a_call_pass_by_a_guard(found, kind):
     event = a_call("v0", kind=kind)
     hooks = [

@@ -149,7 +149,7 @@ def test_without_trust_a_pattern_is_searched_in_linear_time_or_counts_as_a_match
 
 
 def test_patterns_beyond_the_allowance_are_not_compiled_and_count_as_a_match():
-    allowance = PatternAllowance(1000)
+    allowance = PatternAllowance(1250)
     first, second, third = (compile_pattern(source, allowance) for source in ("a{900}", "b+x{900}", "c+"))
     assert [one.engines for one in (first, second, third)] == [ALL_ENGINES, NO_ENGINE, ALL_ENGINES]
     assert (second.search("b"), second.search("c"), second.limit_engines().search("b")) == (True, False, True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from boathook.core.hook import Hook
 from boathook.core.json_text import MAX_TEXT_CHARS
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.core.outcome import Decision
-from boathook.core.patch import PatchedFile, list_file_calls, read_call_patch, read_patch
+from boathook.core.patch import _BLANKS, PatchedFile, list_file_calls, read_call_patch, read_patch
 from boathook.core.verdict import Exit, Policy, Verdict
 from tests.core.builders import a_hook
 from tests.growth import grows_in_proportion
@@ -152,11 +154,32 @@ def test_no_command_makes_reading_slow(part):
     assert grows_in_proportion(read, 300)
 
 
-def test_a_deletion_is_an_edit_for_guards_of_settings_json():
+def test_a_path_with_a_colon_is_also_asked_about_up_to_the_colon():
+    # OpenCode reads a path no further.
+    files = read_patch(
+        "*** Add File: .env:x\n+A\n*** Update File: a\n*** Move to: b/.env: c\n@@\n+A\n*** Delete File: d:\n"
+    )
+    assert [file.path for file in files] == [".env:x", ".env", "a", "b/.env: c", "b/.env", "d:", "d"]
+    assert {file.text for file in files if file.path == ".env"} == {"A\n"}
+
+
+def test_a_byte_order_mark_is_a_blank_around_headers_and_paths():
+    # It is for JavaScript, in which several agents are written.
+    assert [file.path for file in read_patch("\ufeff*** Add File: \ufeff.env\ufeff\n+A\n")] == [".env"]
+    assert [file.path for file in read_patch("*** Update File: a\n\ufeff*** Move to: .env\ufeff\n@@\n+A\n")][
+        -1
+    ] == ".env"
+
+
+def test_all_that_python_takes_for_blanks_are_blanks():
+    assert {*filter(str.isspace, map(chr, range(sys.maxunicode)))} <= {*_BLANKS}
+
+
+def test_guards_of_settings_json_may_name_a_deletion_an_edit():
     event = call_of("*** Delete File: a").replace(tool_aliases=("apply_patch",))
     (call,) = list_file_calls(event)
     assert call.tool_names == ("DeleteFile", "Edit")
-    assert call.tool_input == {"file_path": "a", "old_string": "", "new_string": ""}
+    assert call.tool_input == {"file_path": "a"}
 
 
 def call_of(patch: str, **more: object) -> Event:

@@ -15,6 +15,7 @@ from boathook.core.matcher import compile_pattern, compute_weight
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, RE2, SearchBudget, compile_by_regex
 from boathook.core.pattern_syntax import translate_pattern
 from boathook.errors import ConfigError
+from tests.example_counts import count_examples
 from tests.growth import costs_at_most
 
 QUIET = re2.Options()
@@ -149,7 +150,7 @@ def has_property_without_case(source: str) -> bool:
 
 
 @given(sources, texts)
-@settings(max_examples=200)
+@settings(max_examples=count_examples(200))
 @example("a$", "a\n")
 @example("(?m)a$", "a\nb")
 @example("(?m)^", "a\n")
@@ -188,7 +189,7 @@ RAW = "ab(?:|)[]^$.*+-{}\\1,2iskdwDbBzAQEpL="
 
 
 @given(st.text(alphabet=RAW, max_size=10), texts)
-@settings(max_examples=200)
+@settings(max_examples=count_examples(200))
 def test_both_engines_agree_on_any_pattern_that_re2_accepts(source, text):
     if not has_property_without_case(source) and "\\C" not in source:
         assert agree(source, text), translate_pattern(source).text

@@ -14,6 +14,7 @@ from boathook.core.pattern_search import compile_by_regex
 from boathook.core.pattern_syntax import translate_pattern
 from boathook.core.prefilter import CONTAINS, EQUALS, HINT, PrefilterWords, find_words
 from boathook.errors import ConfigError
+from tests.example_counts import count_examples
 from tests.growth import grows_in_proportion
 
 QUIET = re2.Options()
@@ -66,6 +67,7 @@ atoms = (
     | st.just(("\\b", ""))
     | st.just(("", ""))
 )
+
 quantifiers = st.sampled_from(["?", "*", "+", "{2}", "{1,3}", "+?"])
 
 
@@ -92,7 +94,7 @@ noise = st.text(alphabet=LITERALS + "\n", max_size=3)
 
 
 @given(wholes, st.booleans(), st.booleans(), noise, noise)
-@settings(max_examples=400)
+@settings(max_examples=count_examples(400))
 def test_a_text_made_from_a_pattern_is_never_ruled_out(whole, starts, ends, before, after):
     source, sample = whole
     source = f"{'^' if starts else ''}{source}{'$' if ends else ''}"
@@ -100,7 +102,7 @@ def test_a_text_made_from_a_pattern_is_never_ruled_out(whole, starts, ends, befo
 
 
 @given(wholes, st.text(alphabet=LITERALS + "z\n", max_size=12))
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_words_agree_with_re2_on_unrelated_texts(whole, text):
     assert claims_hold(whole[0], text)
 
@@ -109,7 +111,7 @@ RAW = "ab|()[]^$.*+?{}\\:,12- zdwQEZ=!<>P\n"
 
 
 @given(st.text(alphabet=RAW, max_size=10), st.text(alphabet="ab[]|:{},12\n", max_size=8))
-@settings(max_examples=600)
+@settings(max_examples=count_examples(600))
 @example("[[:]a|]b", ":a")
 @example("[]a]b|c", "]b")
 @example("[^]a]b", "cb")

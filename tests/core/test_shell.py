@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathook.core.shell import MAX_NESTING, ShellReader, get_assigned_name
+from tests.example_counts import count_examples
 
 VARIABLES = {"HOME": "/home/me", "A": "a b", "EMPTY": ""}
 
@@ -240,7 +241,7 @@ parts = st.sampled_from(
 lines = st.lists(st.lists(parts, min_size=1, max_size=5).map("".join), min_size=1, max_size=4)
 
 
-@settings(max_examples=30)
+@settings(max_examples=count_examples(30))
 @given(st.lists(lines, min_size=1, max_size=20))
 def test_a_shell_passes_on_the_same_words(generated):
     scripts, expected = [], []

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathook.core.shell_exports import MAX_EXPANDED_CHARS, read_exports
+from tests.example_counts import count_examples
 from tests.growth import grows_in_proportion
 
 AROUND = {"HOME": "/home/me", "PATH": "/usr/bin:/bin", "SPACE": "a b"}
@@ -89,7 +90,7 @@ values = st.lists(
 forms = st.sampled_from(["export V{}={}\n", "V{}={}; ", "declare -x V{}={}\n", "typeset -x V{}={} # comment\n"])
 
 
-@settings(max_examples=30)
+@settings(max_examples=count_examples(30))
 @given(st.lists(st.tuples(forms, values), min_size=1, max_size=20))
 def test_a_shell_sets_the_same(assignments):
     text = "".join(form.format(index, value) for index, (form, value) in enumerate(assignments))

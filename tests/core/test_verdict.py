@@ -48,6 +48,7 @@ def test_the_json_of_a_verdict_has_all_its_fields():
         "additional_context": ["context"],
         "system_message": ["message"],
         "feedback": None,
+        "lifted": [],
         "runs": [run.to_json()],
         "background": [{"hook": "later", "pid": 7}],
         "skipped": [{"hook": "off", "why": "disabled"}],

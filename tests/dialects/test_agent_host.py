@@ -23,6 +23,7 @@ from boathook.hosts.host import CAPABILITIES, list_host_names, load_host
 from boathook.hosts.tool_calls import LIST_MARK, restore_input, translate_call
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_known_tools, list_tool_names
 from tests.core.builders import a_hook, json_values
+from tests.example_counts import count_examples
 from tests.scratch_project import ScratchProject
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/hosts"
@@ -345,7 +346,7 @@ field_names = st.sampled_from(
 
 
 @given(st.data(), st.sampled_from(HOSTS))
-@settings(max_examples=400)
+@settings(max_examples=count_examples(400))
 def test_any_object_is_read_or_refused_with_a_dialect_error(data, host):
     name = data.draw(st.none() | st.sampled_from(row_names[host]))
     fields = data.draw(st.dictionaries(field_names, json_values | st.sampled_from(row_names[host]), max_size=8))
@@ -374,7 +375,7 @@ def test_tables_of_tools_use_known_names_and_keys(host):
 
 
 @given(st.data(), st.sampled_from(ALL_TOOLS))
-@settings(max_examples=500)
+@settings(max_examples=count_examples(500))
 def test_an_input_comes_back_as_it_was(data, which):
     tools = load_host(which[0]).tools
     ours, renames = tools[which[1]]

@@ -46,6 +46,7 @@ from boathook.entry.options import Options, parse_options
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_names import list_tool_names
 from tests.core.builders import a_hook, inputs, json_values, patterns, tool_patterns, tools
+from tests.example_counts import count_examples
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ events = st.fixed_dictionaries(
 
 
 @given(catalogs, st.lists(st.tuples(events, st.none() | names), min_size=1, max_size=6))
-@settings(max_examples=250)
+@settings(max_examples=count_examples(250))
 @example(Catalog(), [({}, "")])
 @example(Catalog((a_hook(tool="^$"),)), [({}, "pre-tool-call")])
 @example(Catalog((a_hook(pattern="^\\{\\}$"),)), [({"tool_input": None}, "pre-tool-call")])
@@ -212,7 +213,7 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
 
 
 @given(catalogs, st.lists(host_calls(), min_size=1, max_size=6))
-@settings(max_examples=250)
+@settings(max_examples=count_examples(250))
 @example(Catalog((a_hook(tool="^Bash$"),)), [("codex", "PreToolUse", {"tool_name": "Shell"})])
 @example(Catalog((a_hook(tool="^Shell$"),)), [("claude", "PreToolUse", {"tool_name": "Bash"})])
 @example(Catalog((a_hook(tool="^Edit$"),)), [("copilot", "preToolUse", {"toolName": "edit"})])

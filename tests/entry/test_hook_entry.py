@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.catalog_cache.format import compiled_path
+from tests.example_counts import count_examples
 
 HOOK_ENTRY = Path(boathook.__file__).parent / "entry/hook_entry.py"
 PROGRAMS = {
@@ -113,7 +114,7 @@ names = st.sampled_from(
 
 
 @given(st.sampled_from(sorted(FILLS)), names, calls | calls | st.sampled_from([b"", b"{", b"[]", b"\xff"]))
-@settings(max_examples=40)
+@settings(max_examples=count_examples(40))
 def test_hook_entry_and_the_command_return_the_same_answer(projects, name, event, data):
     project = projects[name]
     if isinstance(data, dict) and data.get("work_dir") in ("", "sub"):

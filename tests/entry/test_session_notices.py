@@ -10,7 +10,7 @@ import pytest
 
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog
-from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT, TOLD_PERSON
+from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT, PERSON_NOTICE
 from boathook.core.outcome import Outcome
 from boathook.core.verdict import FAILED, Run, Verdict
 from boathook.dialects.dialect import NATIVE, find_host_dialect
@@ -22,7 +22,7 @@ from boathook.install.probe import make_probe_event
 from boathook.process.sessions import Sessions
 from tests.core.builders import a_hook
 
-HIDING = [name for name in list_host_names() if load_host(name).hides_messages]
+HIDING = [name for name in list_host_names() if load_host(name).message_unseen]
 UNTRUSTED = {"untrusted": 2}
 SENTENCE = (
     "boathook: 2 hooks of this project did not run because they are not trusted. Tell the person: run `boathook trust`"
@@ -47,7 +47,7 @@ def add(sessions: Sessions, host: str, verdict: Verdict, counts: dict[str, int])
 
 
 def test_the_agents_that_hide_messages_are_known_and_can_inform_the_model():
-    assert (NEAR_MISSES, REPORTED_TO_PERSON) == (NEAR_MISS_COUNT, TOLD_PERSON)
+    assert (NEAR_MISSES, REPORTED_TO_PERSON) == (NEAR_MISS_COUNT, PERSON_NOTICE)
     assert {*HIDING} == {"cline", "codex", "copilot", "kimi-code", "qwen"}
     assert all(any(row.reaches_model for row in load_host(host).events) for host in HIDING)
 
@@ -194,7 +194,7 @@ def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_reporte
             is_silent = not tells_model and NEAR_MISS_COUNT not in counts
             sessions.forget(session)
             assert is_proved(host, data) == (is_silent or not counts), (host, row)
-            sessions.note_told(session, frozenset({TOLD_PERSON, *counts}))
+            sessions.note_reported(session, frozenset({PERSON_NOTICE, *counts}))
             assert is_proved(host, data), (host, row)
             for note, what in ((sessions.count_failures, 1), (sessions.note_refusal, "Shell: no")):
                 note(session, what)

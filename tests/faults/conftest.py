@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 pytest.register_assert_rewrite("tests.faults.harness")
 
 from tests.faults.harness import WAYS, FaultProject  # noqa: E402
+
+# Of the cases of one test, so many are tried in process in `make test`; `make test-long` tries the others.
+ONE_IN = 4
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-long` what most cases do in process: what they do by command is the same and more."""
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        is_case = params.get("way") == WAYS[0] and len(params) > 1
+        if is_case and crc32(item.nodeid.encode()) % ONE_IN:
+            item.add_marker("long")
 
 
 @pytest.fixture

@@ -55,7 +55,9 @@ def test_a_settings_hook_reads_claude_codes_key_of_a_path_from_any_host(host, to
     event = read_call(host, tool, {key: "/p/.env"})
     assert event.tool_input["file_path"] == "/p/.env"
     read = json.loads(write_event(event))["tool_input"]
-    assert read == {CLAUDE_KEYS.get((host, tool), "file_path"): "/p/.env"}
+    # A delete is an edit without texts there.
+    texts = {"old_string": "", "new_string": ""} if event.tool_name == "DeleteFile" else {}
+    assert read == {CLAUDE_KEYS.get((host, tool), "file_path"): "/p/.env"} | texts
 
 
 @pytest.mark.parametrize(("host", "tool", "key"), list_file_keys())

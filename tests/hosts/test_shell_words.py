@@ -72,3 +72,22 @@ def test_codex_gets_a_list_of_words_back(changed, words):
 def test_what_is_not_a_list_of_words_is_still_refused(command):
     with pytest.raises(BeyondLimits):
         read_codex(command)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        # A program of the project that is called like a shell is not one.
+        (["./bash", "-c", "ls"], "./bash -c ls"),
+        (["/tmp/x/sh", "-lc", "ls -l"], "/tmp/x/sh -lc 'ls -l'"),
+        (["bin/sh", "-c", "ls"], "bin/sh -c ls"),
+        (["/bin/../tmp/sh", "-c", "ls"], "/bin/../tmp/sh -c ls"),
+        # Bash takes these for options with a name: it runs the file `ls`.
+        (["bash", "-norc", "ls"], "bash -norc ls"),
+        (["bash", "-c", "-norc", "ls"], "bash -c -norc ls"),
+        (["/opt/homebrew/bin/bash", "-lc", "ls"], "ls"),
+        (["/usr/bin/zsh", "-fc", "ls"], "ls"),
+    ],
+)
+def test_only_a_plain_call_of_a_shell_of_the_system_is_its_text(words, text):
+    assert join_command(words) == text

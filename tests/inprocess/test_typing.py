@@ -53,6 +53,7 @@ def shown(lines: dict[str, set[int]]) -> list[str]:
     return [f"{name}:{number}: {texts[name][number - 1]}" for name in FILES for number in sorted(lines[name])]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("checker", [by_mypy, by_pyright])
 def test_every_marked_line_is_an_error_and_no_other(checker):

@@ -24,6 +24,7 @@ from boathook.install.host_files import make_entry
 from boathook.install.json_edit import parse_nodes
 from boathook.sources.source import SOURCES
 from boathook.system.locations import list_without_names
+from tests.example_counts import count_examples
 from tests.install.helpers import (
     EVERYWHERE,
     everything,
@@ -156,7 +157,7 @@ def test_a_toml_file_keeps_what_is_there_and_comes_back_byte_for_byte(project, h
 
 
 @given(value=OBJECTS, indent=st.sampled_from([None, 1, 2, 4, "\t"]), end=st.sampled_from(["", "\n", "\r\n"]))
-@settings(max_examples=40)
+@settings(max_examples=count_examples(40))
 def test_any_json_file_comes_back(tmp_path_factory, monkeypatch, value, indent, end):
     value.pop("hooks", None)
     project = make_project(tmp_path_factory.mktemp("project"))

@@ -13,6 +13,7 @@ from boathook.install import json_edit as jsonedit
 from boathook.install.formats import FORMATS, HostFile
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import EditError, JsonEditor, parse_nodes
+from tests.example_counts import count_examples
 from tests.install.helpers import file_of, install, state, uninstall
 from tests.install.test_json_edit import VALUES
 
@@ -46,7 +47,7 @@ def _rendered(value, gap):
 
 
 @given(st.data(), OWN)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 def test_the_persons_own_value_is_restored_with_comments_in_any_place(data, own):
     def gap():
         return data.draw(GAPS)

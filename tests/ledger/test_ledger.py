@@ -24,6 +24,7 @@ from boathook.ledger.writer import (
     make_segment_name,
     parse_segment_name,
 )
+from tests.example_counts import count_examples
 
 DAY = 86400.0
 NOON = 1_800_000_000.0  # 2027-01-15
@@ -368,7 +369,7 @@ def test_a_reader_follows_across_segments(tmp_path):
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8))
-@settings(max_examples=50)
+@settings(max_examples=count_examples(50))
 def test_nothing_raises_with_any_bytes_in_the_files(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("ledger")
     path = filled(folder, 2)

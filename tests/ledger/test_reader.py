@@ -22,6 +22,7 @@ from boathook.cli.why import show_why
 from boathook.ledger.reader import LedgerProblem, LedgerReader, verify_chain
 from boathook.ledger.writer import LOCK_NAME, ChainLink, Ledger, chain_line, read_link
 from tests.core.builders import json_values
+from tests.example_counts import count_examples
 from tests.scratch_project import CALL
 
 GUARD = "echo no >&2; exit 2"
@@ -220,7 +221,7 @@ ODD = st.sampled_from([10**400, -1, 1e300, "\ud800", "", [[]], {"hook": 1}, {"":
 
 
 @given(st.sampled_from(PLACES), json_values | ODD)
-@settings(max_examples=150)
+@settings(max_examples=count_examples(150))
 def test_no_reader_raises_with_any_value_in_a_field_of_a_record(tmp_path_factory, place, value):
     folder, (number, at) = tmp_path_factory.mktemp("ledger"), place
     records = [spliced(one, at, value) if at_record == number else one for at_record, one in enumerate(RECORDS)]

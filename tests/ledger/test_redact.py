@@ -16,6 +16,7 @@ from boathook.core.json_text import dumps
 from boathook.ledger.redact import UNSEARCHABLE, is_secret_name, may_hold_secrets, redact
 from boathook.ledger.secrets import _SHAPED_RULES, SECRET_RULES, hide_secret
 from tests.core.builders import json_values
+from tests.example_counts import count_examples
 from tests.growth import grows_in_proportion
 
 ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -99,7 +100,7 @@ passwords = st.text(ALNUM + "!#$%^*_-+.", min_size=6, max_size=40).filter(
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=count_examples(30))
 def test_a_token_is_hidden_in_any_place(shape, data):
     secret, before, behind = data.draw(SHAPES[shape]), data.draw(plain), data.draw(plain)
     assume(not before[-1:].isalnum() and secret[-16:] not in before + behind)
@@ -111,7 +112,7 @@ def test_a_token_is_hidden_in_any_place(shape, data):
 
 @pytest.mark.parametrize("place", PLACES)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=count_examples(30))
 def test_a_password_is_hidden_where_its_place_shows_it(place, data):
     secret = data.draw(passwords)
     text = PLACES[place].format(secret)
@@ -136,7 +137,7 @@ HELD = {
 
 @pytest.mark.parametrize("place", HELD)
 @given(secret=passwords)
-@settings(max_examples=30)
+@settings(max_examples=count_examples(30))
 def test_a_password_is_hidden_where_a_value_holds_it(place, secret):
     found = redact(HELD[place](secret))
     assert found == HELD[place](hide_secret(secret, "secret"))
@@ -192,7 +193,7 @@ MORE_PARTS = [
 
 
 @given(st.lists(st.sampled_from([*PARTS, *MORE_PARTS]), max_size=14).map("".join))
-@settings(max_examples=500)
+@settings(max_examples=count_examples(500))
 def test_what_looks_like_secrets_all_over_is_settled_at_once(text):
     assert redact(redact(text)) == redact(text)
 

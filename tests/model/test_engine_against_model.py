@@ -22,6 +22,7 @@ import boathook
 from boathook.assembly import load_catalog
 from boathook.core.verdict import TIMEOUT, Call, Exit, StartedHook
 from boathook.engine import Engine, EngineParts
+from tests.example_counts import count_examples
 from tests.model.reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
 
 KINDS = ("pre-tool-call", "post-tool-call")
@@ -65,6 +66,7 @@ ANSWERS = st.builds(
     out=OUTPUTS,
     err=st.sampled_from(["", "", "from stderr"]),
 )
+
 HOOKS = st.builds(
     Hook,
     name=st.sampled_from("pqrst"),
@@ -274,7 +276,7 @@ LATE = Hook("", form=SETTINGS, background=True, answer=Answer(2))
 @example(
     numbered([LATE, replace(LATE, folder="same", scope="local", background=False)]), KINDS[0], "Shell", {"command": "a"}
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=count_examples(400), deadline=None)
 def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input: dict[str, Any]) -> None:
     with laid_out(hooks, kind) as (user, project):
         fake = Fake(hooks)

@@ -490,7 +490,7 @@ def test_an_error_of_the_provider_is_reported_in_the_verdict_and_on_stderr(proje
     use_model(project, CHAT)
     settings(project, prompt())
     with model(Refusal(429, "slow down"), Refusal(429, "slow down")):
-        verdict, done = by_command(project, TOOL), run(project, TOOL)
+        verdict, done = in_process(project, TOOL), run(project, TOOL)
     why = f"{CHAT} answered 429 Too Many Requests: slow down (wait, or raise the provider's limit)"
     assert (verdict["decision"], ends(verdict)) == ("none", [("failed", 3, "none", why)])
     message = f"boathook: hook '{verdict['runs'][0]['hook']}' failed: {why}\n"

@@ -448,7 +448,7 @@ def test_a_model_stops_the_agent_with_a_reason_in_every_protocol(name, path, key
         assert answer in json.dumps(request.body)
 
 
-@pytest.mark.parametrize("name", [CHAT, CLAUDE])
+@pytest.mark.parametrize("name", [CHAT, pytest.param(CLAUDE, marks=pytest.mark.long)])
 def test_a_model_lets_the_agent_go_on_and_nothing_else_is_printed(name):
     loud = {"CLAUDECODE": "1", "OPENAI_LOG": "debug", "ANTHROPIC_LOG": "debug", "PYTHONDEVMODE": "1"}
     with ScriptedModel({"ok": True}) as model:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,12 @@ def list_pythons() -> list[Path]:
     return list({path.name: path for path in (*paths, Path(PYTHON))}.values())
 
 
-EVERY_PYTHON = pytest.mark.parametrize("python", list_pythons(), ids=lambda path: path.name)
+def mark_python(path: Path) -> Any:
+    # Other versions are for `make test-long`.
+    return pytest.param(path, id=path.name, marks=() if path == Path(PYTHON) else pytest.mark.long)
+
+
+EVERY_PYTHON = pytest.mark.parametrize("python", map(mark_python, list_pythons()))
 
 
 @EVERY_PYTHON

@@ -155,6 +155,15 @@ UNBOUND = {
     "a script in the work dir": ('"$PWD/tool.sh"; "$AGENT_WORK_DIR/tool.sh"', "tool.sh"),
     "a script in a variable": ("x=./tool.sh; $x", "tool.sh"),
     "a script of eval": ('eval "$(cat tool.sh)"', "eval"),
+    "a script of find": ("find . -name 'x*' -exec {} \\;", "find"),
+    "a script of a trap": ("trap ./tool.sh EXIT", "tool.sh"),
+    "a script of an alias": ("alias ls=./tool.sh; ls", "tool.sh"),
+    "a script beside": ("coproc ./tool.sh", "tool.sh"),
+    "a script of awk": ("awk -f tool.awk", "awk"),
+    "programs of the work dir": ("PATH=.:$PATH; tool", "PATH=.:$PATH"),
+    "programs of the project": ('export PATH="$AGENT_PROJECT_DIR/bin:$PATH"; tool', "AGENT_PROJECT_DIR"),
+    "tests of the project": ("pytest -q", "pytest -q"),
+    "a build of the project": ("cargo run", "cargo run"),
     "a computed program": ('"$(pwd)/tool.sh"', "`"),
 }
 
@@ -198,6 +207,8 @@ def test_files_of_its_own_folder_are_bound(project):
     script = """here=$(cd "$(dirname "$0")" && pwd); input=$(cat); python=python3
 . "$AGENT_HOOK_DIR/lib.sh"; "$(dirname "$0")/tool.sh"; "$here/tool.sh"; grep -q x README.md
 if ! echo "$input" | "$python" -c 'import sys'; then sh "$here/tool.sh" "$input"; fi
+trap 'rm -f "$input"' EXIT; trap - INT; find . -name x -exec grep -q y {} +; awk '{print $1}'
+PATH=/usr/bin:/bin; export PATH="$HOME/.local/bin:$PATH"; PATH="$here/bin:${PATH}"
 [ -n "$input" ] && [[ $input =~ ^a(b)*$ ]] || { true; }
 case "$input" in *x*|*/.env) echo no >&2; exit 2 ;; esac
 python3 - <<'END'

@@ -59,7 +59,7 @@ def _make_rule(host: Host) -> dict[str, Any]:
         "object_keys": (),
         "folder_keys": host.folder_keys,
         "session_keys": host.session_keys,
-        "hides_messages": bool(host.hides_messages),
+        "hides_messages": bool(host.message_unseen),
         "foreign_keys": host.foreign_keys,
         "project_at": host.project_at,
         "server_tool": host.server_tool,

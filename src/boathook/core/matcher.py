@@ -28,9 +28,9 @@ TOOL_NAME = "tool_name"
 MAX_PATTERN_CHARS = 4096
 # About how large the program of a pattern may become: RE2 takes a microsecond or two for each instruction.
 MAX_PATTERN_WEIGHT = 20_000
-# Of all patterns in the HOOK.md files of a project, before it is known which of them a person trusts: a thousand plain ones
-# fit, and some of the largest.
-_MAX_UNTRUSTED_WEIGHT, _MIN_PATTERN_WEIGHT = 60_000, 40
+# Of all patterns in the HOOK.md files of a project, or in one settings.json: some hundred plain ones fit, and some of the
+# largest.
+_MAX_WEIGHT_TOGETHER, _MIN_PATTERN_WEIGHT = 60_000, 150
 # The weight of a class such as \pL, which has hundreds of ranges.
 _CLASS_WEIGHT = 1200
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
@@ -68,11 +68,21 @@ class Pattern(Value):
         """Return it for a hook that nobody trusts: it is searched in linear time only."""
         return self if self.engines == NO_ENGINE else self.replace(engines=LINEAR_ENGINE)
 
+    def allow_engines(self) -> Pattern:
+        """Return it for a hook that a person trusts: it is searched, however large the patterns of its file are together."""
+        if self.engines != NO_ENGINE:
+            return self
+        try:
+            return _make_pattern(self.source, self.written, None)
+        except ConfigError:
+            # It still counts as a match, so that its guard is asked.
+            return self
+
 
 class PatternAllowance:
-    """How large the patterns of hooks may be together of which it is not known yet whether a person trusts them."""
+    """How large the patterns of some files may be together, before it is known which of their hooks a person trusts."""
 
-    def __init__(self, weight: int = _MAX_UNTRUSTED_WEIGHT) -> None:
+    def __init__(self, weight: int = _MAX_WEIGHT_TOGETHER) -> None:
         self._weight_left = weight
 
     def can_afford(self, weight: int) -> bool:
@@ -259,6 +269,10 @@ class Matcher(Value):
     def limit_engines(self) -> Matcher:
         tool, pattern = (one.limit_engines() if one else None for one in (self.tool, self.pattern))
         return self.replace(tool=tool, pattern=pattern)
+
+    def allow_engines(self) -> Matcher:
+        tool, pattern = (one.allow_engines() if one else None for one in (self.tool, self.pattern))
+        return self if (tool, pattern) == (self.tool, self.pattern) else self.replace(tool=tool, pattern=pattern)
 
 
 ALL = Matcher()

@@ -37,7 +37,7 @@ _UNNAMED_ERROR = (
 )
 _FIXED_REASONS = (CALLS_BOATHOOK, IS_INSTALLED_CALL)
 # In the file of what was reported in a session: near misses, to the person.
-TOLD_PERSON = "person"
+PERSON_NOTICE = "person"
 UNTRUSTED_COUNT, BROKEN_COUNT, MISSING_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
     *("untrusted", "broken", "missing", "near-miss", "failed"),
 )

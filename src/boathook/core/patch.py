@@ -19,6 +19,9 @@ _STARTS = (_ADD, _UPDATE, _DELETE)
 _END = "*** End Patch"
 # No agent reads more than one new name of a file. Every other one is asked about, but so many have the text at most.
 _MAX_MOVES_WITH_TEXT = 8
+# What programs take for blanks; in JavaScript a byte-order mark is one as well.
+_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+_BLANKS += "\u2028\u2029\u202f\u205f\u3000\ufeff"
 # What a shell takes out of a word.
 _QUOTES = "\"'`\\"
 
@@ -51,8 +54,17 @@ def read_call_patch(event: Event) -> tuple[PatchedFile, ...]:
 def read_patch(text: str) -> tuple[PatchedFile, ...]:
     """Return what a patch does, file by file in its order; a moved file is deleted, and written under its new name."""
     lines = text.replace("\r\n", "\n").split("\n")
-    sections = _find_sections(lines)
-    return tuple(change for section in sections for change in section.list_changes(lines))
+    changes = [change for section in _find_sections(lines) for change in section.list_changes(lines)]
+    return tuple(spelling for change in changes for spelling in _list_readings(change))
+
+
+def _list_readings(file: PatchedFile) -> Iterator[PatchedFile]:
+    """Yield a file under each path that an agent reads in its header."""
+    yield file
+    # OpenCode reads a path up to a colon.
+    start, colon, _ = file.path.partition(":")
+    if colon and start.strip(_BLANKS):
+        yield file.replace(path=start.strip(_BLANKS))
 
 
 def _find_sections(lines: list[str]) -> list[_Section]:
@@ -60,13 +72,13 @@ def _find_sections(lines: list[str]) -> list[_Section]:
     sections: list[_Section] = []
     in_hunks = False
     for at, line in enumerate(lines):
-        start = next((start for start in _STARTS if line.lstrip().startswith(start)), None)
+        start = next((start for start in _STARTS if line.lstrip(_BLANKS).startswith(start)), None)
         if start is not None:
             is_plain = line.startswith(start)
             # In the hunks of an update, Codex takes an indented header as text; elsewhere it is a header as any other.
             begins_hunks = start == _UPDATE and (is_plain or not in_hunks)
             in_hunks = begins_hunks or (in_hunks and not is_plain)
-            sections.append(_Section(line.lstrip(), start, at, is_plain, begins_hunks))
+            sections.append(_Section(line.lstrip(_BLANKS), start, at, is_plain, begins_hunks))
     next_any = next_plain = len(lines)
     for section in reversed(sections):
         section.end = next_plain if section.is_plain or section.begins_hunks else next_any
@@ -79,7 +91,7 @@ class _Section:
     """The lines of a patch about one file: those after its header, up to an end."""
 
     def __init__(self, header: str, start: str, at: int, is_plain: bool, begins_hunks: bool) -> None:  # noqa: FBT001
-        self.start, self.path = start, header.removeprefix(start).strip()
+        self.start, self.path = start, header.removeprefix(start).strip(_BLANKS)
         self.at, self.end = at, at
         self.is_plain, self.begins_hunks = is_plain, begins_hunks
 
@@ -93,7 +105,8 @@ class _Section:
         if self.start == _ADD:
             yield PatchedFile(self.path, "write", content)
             return
-        moves = [line.lstrip().removeprefix(_MOVE).strip() for line in own if line.lstrip().startswith(_MOVE)]
+        starts = [line.lstrip(_BLANKS) for line in own]
+        moves = [line.removeprefix(_MOVE).strip(_BLANKS) for line in starts if line.startswith(_MOVE)]
         # Agents read a new name in the first line only; anywhere else it may be nothing, or text.
         if not own or not own[0].startswith(_MOVE):
             yield PatchedFile(self.path, "edit", "\n".join(new_lines), "\n".join(old_lines))
@@ -169,7 +182,5 @@ def _make_file_call(event: Event, file: PatchedFile) -> Event:
     if HOST_TOOL in data and event.tool_name != PATCH_TOOL:
         data[HOST_TOOL] = PATCH_PROGRAMS[0]
     name, *aliases = FILE_CHANGES[file.change]
-    # Guards of settings.json that are asked by the name `Edit` may read its keys.
-    keys = {"old_string": "", "new_string": ""} if file.change == "delete" and event.tool_aliases else {}
-    data |= {"tool_name": name, "tool_input": {**file.tool_input, **keys}, DERIVED: event.tool_name}
+    data |= {"tool_name": name, "tool_input": file.tool_input, DERIVED: event.tool_name}
     return event.replace(data=data, tool_aliases=tuple(aliases) if event.tool_aliases else ())

@@ -77,7 +77,12 @@ MARKS_OF_KINDS: "tuple[tuple[str, tuple[str, ...], str], ...]" = (
     (NETWORK, NETWORK_MARKS, ""),
 )
 # Keys of inputs, in small letters and without `_` and `-`.
-_PATH_KEYS = frozenset(("uri", "uris", "dir", "directory", "folder", "notebook", "document", "source", "destination"))
+_PATH_KEYS = frozenset(
+    (
+        *("uri", "uris", "dir", "directory", "folder", "notebook", "document", "source", "destination"),
+        *("target", "dest", "dst", "output", "out"),
+    )
+)
 _PATH_PARTS = ("path", "file")
 _MOVES = (
     *(("source", "destination"), ("source", "dest"), ("source", "target"), ("src", "dst"), ("src", "dest")),
@@ -131,8 +136,17 @@ def find_tool_part(name: str) -> str:
 
 
 def make_marked_name(tool: str) -> str:
-    """Return the name of a tool as marks are searched in it."""
-    return "".join(["_", *[sign if sign.isalnum() else "_" for sign in tool.lower()], "_"])
+    """Return the name of a tool as marks are searched in it: as it is, and with its words apart if capitals begin them."""
+    plain = "".join([sign if sign.isalnum() else "_" for sign in tool])
+    pairs = zip(plain, plain[1:] + "_", "_" + plain, strict=False)
+    # `rmFile` and `RMFile` have the word `rm`.
+    apart = "".join(
+        [
+            "_" + sign if sign.isupper() and (not before.isupper() or after.islower()) else sign
+            for sign, after, before in pairs
+        ]
+    )
+    return f"_{plain}_\n_{apart}_".lower() if apart != plain else f"_{plain}_".lower()
 
 
 def _find_shapes(tool_input: "Any") -> "set[str]":

@@ -297,6 +297,7 @@ class Verdict(Value):
             "additional_context": list(self.additional_context),
             "system_message": list(self.system_message),
             "feedback": self.feedback,
+            "lifted": list(self.lifted),
             "runs": [run.to_json() for run in self.runs],
             "background": [{"hook": hook.hook, "pid": hook.pid} for hook in self.background],
             "skipped": [{"hook": skip.subject, "why": skip.reason} for skip in self.skipped],

@@ -71,7 +71,7 @@ class AgentHost(HostDialect):
         self.host = load_host(name)
         self.project_at = self.host.project_at
         self.env_file_variable = self.host.env_file_variable
-        self.hides_messages, self.shows_stderr = bool(self.host.hides_messages), not self.host.message
+        self.hides_messages, self.shows_stderr = bool(self.host.message_unseen), not self.host.message
         self.hides_reasons = self.host.hides_reasons
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, HOST_WORDS, Event
+from boathook.core.event import FILE_CHANGES, HOST_EVENT, HOST_KEYS, HOST_TOOL, HOST_WORDS, Event
 from boathook.core.hook import Http, Prompt
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
@@ -59,6 +59,8 @@ NESTED_TYPES: Types = {
 }
 PERMISSION_TYPES: Types = {"behavior": TEXT, "message": TEXT, "updatedInput": OBJECT, "interrupt": FLAG}
 JUDGEMENT_TYPES: Types = {"ok": FLAG, "reason": TEXT}
+# A delete is an edit without texts for these hooks.
+_DELETE_TOOL, _EDIT_TEXTS = FILE_CHANGES["delete"][0], ("old_string", "new_string")
 _DECISIVE = ("decision", "continue", _NESTED, "permissionDecision", "systemMessage")
 
 
@@ -98,6 +100,8 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
     keys = _find_claude_keys(event)
     if keys and isinstance(event.tool_input, dict):
         fields["tool_input"] = {keys.get(key, key): value for key, value in event.tool_input.items()}
+    if event.tool_name == _DELETE_TOOL and isinstance(event.tool_input, dict):
+        fields["tool_input"] = event.tool_input | {key: "" for key in _EDIT_TEXTS if key not in event.tool_input}
 
 
 def _find_claude_keys(event: Event) -> dict[str, str]:
@@ -290,7 +294,13 @@ class _AnswerReader:
 
     def _rename_keys(self, new_input: Any) -> Any:
         """Give a changed input our keys, so that the hooks that follow find what they look for."""
-        keys = _find_claude_keys(self.call.event) if isinstance(new_input, dict) else {}
+        event = self.call.event
+        if not isinstance(new_input, dict):
+            return new_input
+        if event.tool_name == _DELETE_TOOL and HOST_TOOL in event.data:
+            added = [key for key in _EDIT_TEXTS if new_input.get(key) == "" and key not in event.tool_input]
+            return {key: value for key, value in new_input.items() if key not in added}
+        keys = _find_claude_keys(event)
         return {keys.get(key, key): value for key, value in new_input.items()} if keys else new_input
 
     def _report_unused_keys(self) -> None:

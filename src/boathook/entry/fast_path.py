@@ -127,7 +127,7 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     if call is None:
         return None
     kinds, tool_names, tool_input, has_context = call
-    if _has_untold(compiled, locations, event, rule, has_context=has_context):
+    if _has_unreported(compiled, locations, event, rule, has_context=has_context):
         return None
     if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
@@ -241,7 +241,7 @@ def _list_names_of_servers(rule: "dict[str, Any]", name: str, fields: "dict[str,
     return list_server_names(rule["server_tool"], places, name, fields)
 
 
-def _has_untold(
+def _has_unreported(
     compiled: "Any", locations: "Any", event: "dict[str, Any]", rule: "dict[str, Any]", *, has_context: bool
 ) -> bool:
     """Whether something is to be said at this event, because it was not yet said in the session."""
@@ -258,7 +258,7 @@ def _has_untold(
         return bool(wanted or session)
     path = f"{locations.state}/sessions/{session}."
     is_waiting = tells_model and any(_is_there(path + kind) for kind in ("failing", "refused"))
-    return is_waiting or not wanted.issubset(_read_words(path + "told"))
+    return is_waiting or not wanted.issubset(_read_words(path + "reported"))
 
 
 def _is_there(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, TOLD_PERSON, UNTRUSTED_COUNT, describe_counts
+from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, PERSON_NOTICE, UNTRUSTED_COUNT, describe_counts
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
 from boathook.core.verdict import OK
@@ -22,19 +22,19 @@ def add_session_notices(
     """Return a verdict with what was not said in its session yet, and a message for stderr, or ""."""
     # An event without a session counts as a session of its own.
     session = verdict.original.session_id
-    told, new, message = sessions.read_told(session), set[str](), ""
-    if counts.get(NEAR_MISS_COUNT) and TOLD_PERSON not in told:
-        new.add(TOLD_PERSON)
+    reported, new, message = sessions.load_reported(session), set[str](), ""
+    if counts.get(NEAR_MISS_COUNT) and PERSON_NOTICE not in reported:
+        new.add(PERSON_NOTICE)
         message = describe_counts({NEAR_MISS_COUNT: counts[NEAR_MISS_COUNT]})
         if not dialect.shows_stderr:
             verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
     if dialect.hides_messages:
-        verdict, told_model = _tell_model(verdict, counts, dialect, sessions)
-        new |= told_model
+        verdict, reported_to_model = _tell_model(verdict, counts, dialect, sessions)
+        new |= reported_to_model
     if dialect.hides_reasons:
         verdict = _pass_on_refusal(verdict, dialect, sessions)
-    if new - told:
-        sessions.note_told(session, frozenset(new))
+    if new - reported:
+        sessions.note_reported(session, frozenset(new))
     return verdict, message
 
 
@@ -42,18 +42,18 @@ def _tell_model(
     verdict: Verdict, counts: Mapping[str, int], dialect: HostDialect, sessions: Sessions
 ) -> tuple[Verdict, set[str]]:
     session = verdict.original.session_id
-    told = sessions.read_told(session)
+    reported = sessions.load_reported(session)
     all_counts = {**counts, FAILED_COUNT: 0}
     skipped = sum(skip.count_name == UNTRUSTED_COUNT for skip in verdict.skipped)
     all_counts[UNTRUSTED_COUNT] = max(all_counts.get(UNTRUSTED_COUNT, 0), skipped)
-    if FAILED_COUNT not in told:
+    if FAILED_COUNT not in reported:
         all_counts[FAILED_COUNT] = sessions.count_failures(session, _count_failures(verdict))
-    untold = {name: count for name, count in all_counts.items() if count and name not in told}
-    if not untold or not dialect.can_add_context(verdict):
+    unreported = {name: count for name, count in all_counts.items() if count and name not in reported}
+    if not unreported or not dialect.can_add_context(verdict):
         return verdict, set()
-    text = f"boathook: {describe_counts(untold, for_model=True)}"
+    text = f"boathook: {describe_counts(unreported, for_model=True)}"
     sessions.forget_failures(session)
-    return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,))), set(untold)
+    return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,))), set(unreported)
 
 
 def _pass_on_refusal(verdict: Verdict, dialect: HostDialect, sessions: Sessions) -> Verdict:

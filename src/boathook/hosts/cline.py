@@ -59,7 +59,7 @@ HOST = Host(
     # Run: every payload has the roots, and nothing else names a folder.
     project_at=("workspaceRoots.0",),
     # Run: neither its terminal nor a run without one shows messages of hooks.
-    hides_messages="its terminal, and runs without one",
+    message_unseen="its terminal, and runs without one",
     hides_reasons=True,
     server_tool="{server}__{tool}",
     # Read: the extension has one tool for the tools of all servers.

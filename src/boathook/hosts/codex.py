@@ -40,7 +40,7 @@ HOST = Host(
     ("Interrupt",), message=h.MESSAGE,
     # Run: `cwd` is the `workdir` of one call, which the model chooses; our own folder stays that of the session. No variable.
     project_at=(".",),
-    hides_messages="runs without a terminal (`codex exec`)", message_seen="its terminal",
+    message_unseen="runs without a terminal (`codex exec`)", message_seen="its terminal",
     subagent_events=("pre-agent-turn",),
 )  # fmt: skip
 

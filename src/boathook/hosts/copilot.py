@@ -80,7 +80,7 @@ HOST = Host(
     subagent_events=("pre-agent-turn", "pre-agent-turn-stop"),
     server_tool="{server}-{tool}",
     caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
-    message_seen="nowhere", hides_messages="its terminal, and runs without one (`copilot -p`)",
+    message_seen="nowhere", message_unseen="its terminal, and runs without one (`copilot -p`)",
 )  # fmt: skip
 
 

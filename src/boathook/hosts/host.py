@@ -147,7 +147,7 @@ class Host(Value):
     # has the names of the server and of its tool.
     # `server_callers`: its tools that call the tool of any server, each with the places that name these.
     # `subagent_events` are events of the main agent that it also sends for subagents (kinds of ours).
-    # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `hides_messages`: where people
+    # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `message_unseen`: where people
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
     # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
     name: str
@@ -171,7 +171,7 @@ class Host(Value):
     server_tool: str = ""
     server_places: tuple[str, ...] = ()
     server_callers: Mapping[str, tuple[str, ...]] = {}
-    hides_messages: str = ""
+    message_unseen: str = ""
     message_seen: str = ""
     subagent_events: tuple[str, ...] = ()
     hides_reasons: bool = False

@@ -35,7 +35,7 @@ HOST = Host(
     ("TurnStarted", "Interrupt", "PermissionResult", "UserPromptQueued", "TaskStarted", "SessionHeartbeat"),
     # Run: every event has the folder of the session as `cwd`, and no call changes it.
     project_at=("cwd",),
-    hides_messages="runs without a terminal (`kimi -p`)",
+    message_unseen="runs without a terminal (`kimi -p`)",
     subagent_events=("pre-agent-turn-stop",),
 )  # fmt: skip
 

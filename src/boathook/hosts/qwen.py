@@ -44,7 +44,7 @@ HOST = Host(
     _UNMAPPED_EVENTS, message=h.MESSAGE,
     # Run: the variable is the folder of the session, also if a call names another one.
     project_at=("$QWEN_PROJECT_DIR",),
-    hides_messages="runs without a terminal (`qwen -p`)",
+    message_unseen="runs without a terminal (`qwen -p`)",
 )  # fmt: skip
 
 

@@ -6,6 +6,10 @@ if TYPE_CHECKING:
     from typing import Any, TypeGuard
 
 _SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
+# A shell elsewhere may be a program of the project that has its name.
+_FOLDERS_OF_SHELLS = ("", "/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/run/current-system/sw/bin/")
+# No letters of options that bash also takes by their names, such as `-norc`, behind which there is the name of a file.
+_FLAG_LETTERS = frozenset("cefiluvx")
 _PLAIN_CHARS = "@%+=:,./-_"
 
 
@@ -26,12 +30,13 @@ def replace_command(words: "Sequence[str]", text: str) -> "list[str]":
 
 def _is_shell_call(words: "Sequence[str]") -> bool:
     program, *flags = words[:-1] or ("",)
-    is_shell = program.rpartition("/")[2] in _SHELLS
+    name = program.rpartition("/")[2]
+    is_shell = name in _SHELLS and program.removesuffix(name) in _FOLDERS_OF_SHELLS
     return is_shell and bool(flags) and all(map(_is_flag, flags)) and flags[-1].endswith("c")
 
 
 def _is_flag(word: str) -> bool:
-    return word.startswith("-") and word[1:].isalpha()
+    return word.startswith("-") and len(word) > 1 and _FLAG_LETTERS.issuperset(word[1:])
 
 
 def _quote_word(word: str) -> str:

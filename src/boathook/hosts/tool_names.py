@@ -37,6 +37,8 @@ _CLAUDE_NAMES = {
     "ReadFile": "Read",
     "WriteFile": "Write",
     "EditFile": "Edit",
+    # Claude Code has no tool for it, and a guard of files reads the keys of an edit.
+    "DeleteFile": "Edit",
     "Todo": "TodoWrite",
     "AskUser": "AskUserQuestion",
 }

@@ -9,7 +9,7 @@ import time
 from boathook.system.files import FileError, read_text, write_private
 
 MAX_EXPORTS_BYTES = 64 * 1024
-# How long a refusal that was not told waits for its session to go on.
+# How long a refusal that was not reported waits for its session to go on.
 _REFUSAL_SECONDS = 7 * 24 * 3600
 
 
@@ -114,16 +114,16 @@ class Sessions:
             return []
         return [f"{self._folder}/{name}" for name in names if name.endswith(end)]
 
-    def read_told(self, session: str) -> frozenset[str]:
-        """Return the names of what was said in a session already. One without a name is always new."""
-        path = self._find_path(session, "told") if session else None
+    def load_reported(self, session: str) -> frozenset[str]:
+        """Return the names of what was reported in a session already. A session without a name is always new."""
+        path = self._find_path(session, "reported") if session else None
         try:
             return frozenset(read_text(path, MAX_EXPORTS_BYTES).split()) if path is not None else frozenset()
         except FileError:
             return frozenset()
 
-    def note_told(self, session: str, names: frozenset[str]) -> None:
-        self._write(session, "told", " ".join(sorted(self.read_told(session) | names)))
+    def note_reported(self, session: str, names: frozenset[str]) -> None:
+        self._write(session, "reported", " ".join(sorted(self.load_reported(session) | names)))
 
     def count_failures(self, session: str, new: int) -> int:
         """Add to the failures that were not yet reported to the model of a session, and return how many there are."""
@@ -178,7 +178,7 @@ class Sessions:
                 os.unlink(mark)
             except OSError:
                 continue
-        for kind in ("env", "stops", "told", "failing"):
+        for kind in ("env", "stops", "reported", "failing"):
             self._remove(session, kind)
 
     def _remove(self, session: str, kind: str) -> None:

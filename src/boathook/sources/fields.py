@@ -28,6 +28,10 @@ from boathook.core.value import Value
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
 from boathook.errors import UnknownEvent
 
+# What a checker says about a pattern that is not compiled.
+TOO_LARGE_TOGETHER = (
+    "the patterns of this project are too large together: while it is not trusted, this one counts as a match"
+)
 YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
 MAX_DIAGNOSTICS, MAX_SUGGESTIONS = 100, 20

@@ -45,7 +45,7 @@ def find_near_misses(locations: Locations) -> NearMisses:
 def _list_lookalikes(locations: Locations, user_root: str) -> dict[str, str]:
     """Return the folders that people take for folders of hooks, and where their hooks belong; not all of them exist."""
     claude = locations.folders.get("claude", "") if "claude" not in locations.untrusted else ""
-    places = {place: f"{place.rsplit('/', 2)[0]}/.agents/hooks" for place in locations.lookalikes}
+    places = dict(locations.lookalikes)
     if user_root:
         places[user_root.removesuffix("s")] = user_root
         places |= {f"{claude}/hooks": user_root} if claude else {}

@@ -57,7 +57,26 @@ _INPUT_OPERATORS = ("<", "<<", "<<-", "<<<")
 _UV_OPTIONS_WITHOUT_VALUE = ("--script", "-s", "--quiet", "-q", "--no-project", "--isolated", "--frozen", "--locked")
 # Programs that run what the project says.
 _PACKAGE_RUNNERS = ("npx", "bunx")
-_PROJECT_RUNNERS = (*_PACKAGE_RUNNERS, "npm", "pnpm", "yarn", "make", "just")
+_PROJECT_RUNNERS = (
+    *(*_PACKAGE_RUNNERS, "npm", "pnpm", "yarn", "deno", "eslint", "jest", "vitest", "prettier"),
+    *(
+        "make",
+        "gmake",
+        "ninja",
+        "ctest",
+        "just",
+        "task",
+        "bazel",
+        "gradle",
+        "mvn",
+        "ant",
+        "cargo",
+        "go",
+        "rake",
+        "bundle",
+    ),
+    *("pytest", "py.test", "tox", "nox", "invoke", "poetry", "pipenv", "pdm", "hatch", "pre-commit", "composer"),
+)
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MODULE_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _SHELL_ENDINGS = ("sh", "bash", "zsh", "ksh", "dash")

@@ -17,8 +17,8 @@ class Source:
     a project, that make it a project of this source. `reader` names the function that reads the hooks as `module:function`. The
     hooks of a source that speak its `dialect` get its project. If it `runs_together`, its hooks form one stage without
     priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts. `host`
-    is the agent whose own form it is. `lookalikes` are folders, below a folder of people, that look like one of its markers and
-    are not: see `boathook.sources.near_misses`.
+    is the agent whose own form it is. `lookalikes` are pairs of a folder, below a folder of people, that is not one of its
+    markers, and the marker that it looks like: see `boathook.sources.near_misses`.
     """
 
     __slots__ = (
@@ -36,7 +36,7 @@ class Source:
         dialect: str,
         runs_together: bool,
         host: str = "",
-        lookalikes: "tuple[str, ...]" = (),
+        lookalikes: "tuple[tuple[str, str], ...]" = (),
     ) -> None:
         self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
         self.user_folder, self.markers, self.reader, self.host = user_folder, markers, reader, host
@@ -60,7 +60,12 @@ HOOK_MD_SOURCE = Source(
     reader="boathook.sources.hook_md.folder:read_hook_folders",
     dialect="native",
     runs_together=False,
-    lookalikes=("/.agents/hook", "/.agents/Hooks", "/.agent/hooks", "/.claude/hooks"),
+    lookalikes=(
+        ("/.agents/hook", "/.agents/hooks"),
+        ("/.agents/Hooks", "/.agents/hooks"),
+        ("/.agent/hooks", "/.agents/hooks"),
+        ("/.claude/hooks", "/.agents/hooks"),
+    ),
 )
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         without: str
         user_folder: "UserFolder"
         markers: "tuple[str, ...]"
-        lookalikes: "tuple[str, ...]"
+        lookalikes: "tuple[tuple[str, str], ...]"
 
 
 REPOSITORY_MARKERS = ("/.git",)
@@ -92,8 +92,8 @@ class Locations:
     # `start` is where projects are searched from. `config` holds the user's hooks.toml. `folders` has every folder of the user
     # by its option. `untrusted` has those that variables have put into a project: hooks and hooks.toml there are not read (""
     # stands for such a folder), and neither trust nor the cache is believed. With `trust_all` no hook needs trust. `closed` is the
-    # start or a folder above it that cannot be entered, so that nobody can say which hooks are there. `lookalikes` are the
-    # nearest folders that look like folders of hooks and are not.
+    # start or a folder above it that cannot be entered, so that nobody can say which hooks are there. `lookalikes` has
+    # the nearest folders that look like folders of hooks and are not, each with the folder that it looks like.
     __slots__ = (
         *("cache", "closed", "config", "folders", "lookalikes", "sources", "start", "state", "trust_all", "untrusted"),
     )
@@ -110,7 +110,7 @@ class Locations:
         folders: "dict[str, str] | None" = None,
         trust_all: bool = False,
         closed: str = "",
-        lookalikes: "tuple[str, ...]" = (),
+        lookalikes: "tuple[tuple[str, str], ...]" = (),
     ) -> None:
         self.lookalikes = lookalikes
         self.start, self.config, self.state, self.cache, self.closed = start, config, state, cache, closed
@@ -184,13 +184,13 @@ def resolve_locations(
     )
 
 
-def _find_lookalikes(start: str, sources: "list[LocatedSource]") -> "tuple[str, ...]":
+def _find_lookalikes(start: str, sources: "list[LocatedSource]") -> "tuple[tuple[str, str], ...]":
     # Each is searched for in every folder above: that is for people's folders, not for a path made to be deep.
     if start.count("/") > _MAX_LOOKALIKE_DEPTH:
         return ()
-    markers = [marker for source in sources for marker in source.lookalikes]
-    found = [(_find_upwards(start, (marker,)), marker) for marker in markers]
-    return tuple([folder.rstrip("/") + marker for folder, marker in found if folder])
+    pairs = [pair for source in sources for pair in source.lookalikes]
+    found = [(_find_upwards(start, (place,)), place, marker) for place, marker in pairs]
+    return tuple([(top.rstrip("/") + place, top.rstrip("/") + marker) for top, place, marker in found if top])
 
 
 def list_user_folders(sources: "Iterable[LocatedSource]") -> "tuple[UserFolder, ...]":

@@ -234,7 +234,7 @@ class LibraryRun:
             with self.load_engine() as engine:
                 for earlier in data.get("before", ()):
                     self._add_notices(engine, engine.dispatch(self.read_event(earlier)))
-                self._verdict = engine.dispatch(event)
+                self._verdict = self._dispatch_event(engine, event)
                 if (subagent := self.dialect.derive_subagent(self._verdict)) is not None:
                     self._verdict = self.dialect.add_subagent_verdict(self._verdict, engine.dispatch(subagent))
                 self.refuses = engine.catalog.settings.degraded == "refuse"
@@ -242,6 +242,14 @@ class LibraryRun:
                 for derived in self.dialect.derive_events(self._verdict):
                     engine.dispatch(derived)
         return self._verdict
+
+    def _dispatch_event(self, engine: Any, event: Any) -> Any:
+        from boathook.process.host_exports import pass_on_exports
+
+        host_file = os.environb.get(self.dialect.env_file_variable.encode(), b"")
+        if not host_file or event.kind.name != "pre-session":
+            return engine.dispatch(event)
+        return pass_on_exports(str(self.workspace.root / "state" / "sessions"), host_file, event, engine.dispatch)
 
     def _add_notices(self, engine: Any, verdict: Any) -> Any:
         from boathook.entry.session_notices import add_session_notices

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
 from boathook.sources.shell_scripts import remove_prefix
@@ -21,6 +21,7 @@ _INTERPRETER = re.compile(r"(?:python|pypy|lua)[\d.]*|node|bun|tsx|ts-node|ruby|
 _CODE_OPTION = re.compile(r"-[a-z]*c")
 # Programs that run the command behind their options, or one for each line that they read.
 _STARTERS = (
+    "coproc",
     "xargs",
     "parallel",
     "find",
@@ -37,6 +38,10 @@ _STARTERS = (
 # The script itself, and so its folder.
 _OWN_PLACE = re.compile(r"\$\{?0\b|BASH_SOURCE|\$\{?(?:AGENT|KIMI)_HOOK_DIR\b")
 _COMPUTED = re.compile(r"\$[\w{(@*]|`|^\.{1,2}/")
+# A search path that is fixed: absolute folders, those of the home folder, and what it was before.
+_FIXED_FOLDER = re.compile(r"/[^$`]*|(?:~|\$HOME|\$\{HOME\})(?:/[^$`]*)?|\$PATH|\$\{PATH(?::\+[^}]*)?\}")
+_RUN_BY_FIND = ("-exec", "-execdir", "-ok", "-okdir")
+_READERS_OF_PROGRAMS = re.compile(r"[gmn]?awk|busybox")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
@@ -99,6 +104,7 @@ class _ScriptReader:
             words = remove_prefix(command.words)
             # Nothing is left of a prefix with options, such as `env -i`.
             words = words or [word for word in command.words if not get_assigned_name(word.raw)]
+            self.unclear += [word.raw for word in command.words if self._is_open_path(word)]
             if words:
                 code = _find_code(words)
                 inner += [code] if code else []
@@ -109,6 +115,13 @@ class _ScriptReader:
             is_piped = command.operator in _PIPES
         return inner
 
+    def _is_open_path(self, word: ShellWord) -> bool:
+        """Whether programs are then searched for in a folder that may be in the project."""
+        if get_assigned_name(word.raw) != "PATH":
+            return False
+        folders = word.raw.partition("=")[2].translate(str.maketrans("", "", "\"'")).split(":")
+        return not self._is_own(word) and not all(map(_FIXED_FOLDER.fullmatch, folders))
+
     def _is_unclear(self, words: list[ShellWord], *, is_piped: bool) -> bool:
         name, rest = _get_name(words[0]), words[1:]
         if words[0].value is None:
@@ -116,6 +129,12 @@ class _ScriptReader:
             return bool(_COMPUTED.search(words[0].raw)) and not self._is_own(words[0])
         if name in ("eval", "source", "."):
             return bool(rest) and (name == "eval" or (rest[0].value is None and not self._is_own(rest[0])))
+        if name == "find" and any("{}" in after.raw for word, after in pairwise(rest) if word.raw in _RUN_BY_FIND):
+            return True
+        if name == "trap":
+            return bool(rest) and rest[0].value is None
+        if _READERS_OF_PROGRAMS.fullmatch(name):
+            return any(word.raw.startswith(("-f", "--file")) for word in rest) and not any(map(self._is_own, rest))
         if name in _STARTERS:
             return any(_INTERPRETER.fullmatch(_get_name(word)) for word in rest)
         if not _INTERPRETER.fullmatch(name):
@@ -137,6 +156,10 @@ def _find_code(words: list[ShellWord]) -> str:
     if _get_name(words[0]) == "eval":
         values = [word.value for word in words[1:]]
         return "" if None in values else " ".join(value or "" for value in values)
+    if _get_name(words[0]) == "trap":
+        return (words[1].value or "") if len(words) > 2 else ""
+    if _get_name(words[0]) == "alias":
+        return "\n".join((word.value or "").partition("=")[2] for word in words[1:])
     if _get_name(words[0]) not in SHELL_NAMES:
         return ""
     option = next((index for index, word in enumerate(words[:3]) if _CODE_OPTION.fullmatch(word.raw)), 0)

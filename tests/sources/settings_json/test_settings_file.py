@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from boathook.core.hook import ARMED, ERROR, INVALID
+from boathook.core.hook import ARMED, ERROR, INVALID, PROJECT
 from boathook.sources.settings_json.plugins import MAX_PLUGINS
 from boathook.sources.settings_json.settings import load_settings
 from boathook.sources.settings_json.settings_file import (
@@ -87,3 +87,14 @@ def test_thousands_of_plugins_are_not_all_looked_for(tmp_path):
     found = load_settings(str(tmp_path), "")
     assert len(found.diagnostics) == MAX_PLUGINS + 1
     assert "more than" in found.diagnostics[0].message
+
+
+def test_beyond_the_limit_of_a_file_the_patterns_of_a_project_count_as_matches_until_it_is_trusted(tmp_path):
+    groups = [{"matcher": f"[^x]{{900}}.{n}", "hooks": [ENTRY]} for n in range(50)]
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
+    first, *_, last = read_settings(str(path), PROJECT).hooks
+    assert (first.state, last.state) == (ARMED, ARMED)
+    assert (first.matcher.tool.search("short"), last.matcher.tool.search("49")) == (False, True)
+    assert "while it is not trusted, this one counts as a match" in last.diagnostics[0].message
+    assert last.matcher.allow_engines().tool.search("49") is False

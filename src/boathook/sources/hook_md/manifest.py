@@ -16,6 +16,7 @@ from boathook.sources.fields import (
     FLAG,
     HOOK_MD_FIELDS,
     MAPPING,
+    TOO_LARGE_TOGETHER,
     YAML_PAIR,
     Field,
     FieldChecker,
@@ -29,9 +30,6 @@ _NULLS = ("", "~", "null")
 _MAX_DIGITS = 18
 OPENCLAW_HOOK = "this is an OpenClaw hook, it does not run here"
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
-TOO_LARGE_TOGETHER = (
-    "the patterns of this project are too large together: while it is not trusted, this one counts as a match"
-)
 _SAME_KEYS = (
     *("name", "description", "priority", "on_failure", "protected"),
     *("sandbox", "network", "imports", "metadata"),

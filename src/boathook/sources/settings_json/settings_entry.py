@@ -24,6 +24,7 @@ from boathook.core.hook import (
     Prompt,
 )
 from boathook.core.matcher import ALL, TOOL_NAME, Matcher, Pattern, PatternAllowance, compile_names, compute_weight
+from boathook.core.pattern_search import NO_ENGINE
 from boathook.dialects.dialect import find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
@@ -35,9 +36,7 @@ from boathook.sources.shell_scripts import SCRIPT_ENDINGS
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 
 DIALECT = find_hook_dialect("claude")
-# A file of many large patterns would keep RE2 busy for minutes.
-_MAX_PATTERN_WEIGHT = 40_000
-_MIN_PATTERN_WEIGHT, _RULE_CHAR_WEIGHT = 200, 10
+_RULE_CHAR_WEIGHT = 10
 MAX_SEARCHED_CHARS = 8192
 _MAX_HEADER_WARNINGS = 20
 _FOREIGN_TYPES = ("agent", "mcp_tool")
@@ -56,28 +55,23 @@ class FileContext:
 
     def __init__(self, path: str, scope: str, source: str, root: str = "") -> None:
         self.path, self.scope, self.source, self.root = path, scope, source, root
-        self._weight, self._chars = _MAX_PATTERN_WEIGHT, MAX_SEARCHED_CHARS
+        # A file of many large patterns would keep RE2 busy for minutes.
+        self.allowance, self._chars = PatternAllowance(), MAX_SEARCHED_CHARS
         self._matchers: dict[str, Pattern | ConfigError | None] = {}
 
     def compile_matcher(self, source: str) -> Pattern | None:
         """Compile a matcher, once for all entries that have it; ConfigError if it is wrong or too large."""
         if source not in self._matchers:
-            if not self.can_afford(compute_weight(source)):
-                raise ConfigError("the patterns of this file are too large together")
             try:
-                allowance = None if self.scope == USER else PatternAllowance()
-                self._matchers[source] = compile_names(source, allowance)
+                if self.scope == USER and not self.allowance.can_afford(compute_weight(source)):
+                    raise ConfigError("the patterns of this file are too large together")
+                self._matchers[source] = compile_names(source, None if self.scope == USER else self.allowance)
             except ConfigError as error:
                 self._matchers[source] = error
         pattern = self._matchers[source]
         if isinstance(pattern, ConfigError):
             raise pattern
         return pattern
-
-    def can_afford(self, weight: int) -> bool:
-        """Whether one more pattern may be compiled."""
-        self._weight -= weight + _MIN_PATTERN_WEIGHT
-        return self._weight >= 0
 
     def is_own_command(self, command: Command) -> bool:
         """Whether a command starts boathook. Beyond the limit nothing is searched; such a call is refused when it runs."""
@@ -194,7 +188,9 @@ class _EntryReader:
             self._report(WARNING, "matcher", message, "remove it")
             source = None
         pattern = self.file.compile_matcher(source or "")
-        if pattern is not None and pattern.construct:
+        if pattern is not None and pattern.engines == NO_ENGINE:
+            self._report(WARNING, "matcher", fields.TOO_LARGE_TOGETHER)
+        elif pattern is not None and pattern.construct:
             self._report(WARNING, "matcher", *fields.describe_construct(pattern.construct))
         rule = self._read_rule()
         if rule is None:
@@ -220,7 +216,7 @@ class _EntryReader:
             self._report(WARNING, "if", message)
             return None
         is_short = isinstance(text, str) and len(text) <= MAX_RULE_CHARS
-        rule = read_rule(text) if is_short and self.file.can_afford(len(text) * _RULE_CHAR_WEIGHT) else None
+        rule = read_rule(text) if is_short and self.file.allowance.can_afford(len(text) * _RULE_CHAR_WEIGHT) else None
         if rule is None:
             problem = "'if' is not a rule like 'Bash(git *)' or 'Edit(*.ts)'"
             self._report(ERROR, "if", f"{problem}; it is ignored, so the hook runs more often")
