@@ -24,6 +24,8 @@ from tests.scratch_project import CALL, make_settings
 # What comes and goes, below the project.
 PARTS = (
     ".agents",
+    ".agents",
+    ".claude/settings.json",
     ".agents/hooks/guard",
     ".agents/hooks/guard/HOOK.md",
     ".claude/settings.json",
@@ -78,8 +80,10 @@ def test_it_is_right_for_every_start_whatever_comes_and_goes(project, monkeypatc
         top = add_work_tree(top, project.base / "linked")
     away, hits = project.base / "away", 0
     away.mkdir()
-    for start in STARTS:
-        (top / start).mkdir(parents=True, exist_ok=True)
+    # One of them is in no project and no repository.
+    starts = [*(top / start for start in STARTS), project.base]
+    for start in starts:
+        start.mkdir(parents=True, exist_ok=True)
     for _ in range(STEPS):
         part = chance.choice(PARTS)
         here, there = top / part, away / part.replace("/", "%")
@@ -88,7 +92,7 @@ def test_it_is_right_for_every_start_whatever_comes_and_goes(project, monkeypatc
         elif there.exists() and here.parent.is_dir() and not here.exists():
             os.rename(there, here)
         time.sleep(0.01)
-        hits += sum(compare_with_files(top / start) for start in chance.choices(STARTS, k=3))
+        hits += sum(compare_with_files(start) for start in chance.choices(starts, k=3))
     # Most of them change nothing for a start.
     assert hits > STEPS // 4
 
