@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog, Plan
 from boathook.core.event import SPELLINGS
-from boathook.core.hook import ARMED, UNTRUSTED, Hook, Script
+from boathook.core.hook import ARMED, GONE, HIDDEN, UNTRUSTED, Hook, Script
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.dialects.dialect import NATIVE, find_hook_dialect, find_host_dialect
@@ -176,7 +176,7 @@ def make_hook(chance: random.Random, number: int) -> Hook:
         f"/h{number}/HOOK.md",
         find_hook_dialect(NATIVE),
         matcher=Matcher(compile_pattern(tool), compile_pattern(pattern), tool_kinds=kinds),
-        state=chance.choice((ARMED, ARMED, ARMED, UNTRUSTED)),
+        state=chance.choice((ARMED, ARMED, ARMED, UNTRUSTED, GONE, HIDDEN)),
         state_reason="why",
     )
 

@@ -73,7 +73,10 @@ _TEXTS = _make_list(_TEXT)
 _DECISION = _make_choice(*Decision.NAMES)
 _STATUS = _make_choice(OK, *STATUS_WORDS)
 _SCOPE = _make_choice(*SCOPES)
-_STATE = _make_choice("armed", "invalid", "shadowed", "disabled", "no-entry-point", "untrusted", "modified", "denied")
+_STATE = _make_choice(
+    *("armed", "invalid", "shadowed", "disabled", "no-entry-point", "untrusted", "modified", "denied"),
+    *("not in this checkout", "hidden by a nearer project"),
+)
 _EXTENTS = (IN_PROJECT, IN_REPOSITORY, ANYWHERE)
 _MODE = _make_choice("sync", "async")
 _DIAGNOSTIC = _make_object(
@@ -252,7 +255,7 @@ _CONVERSION = _make_object(
 _TRUST = _make_object(
     {
         "name": _TEXT,
-        "state": {"enum": [*_STATE["enum"], "trusted", "gone", "earlier"]},
+        "state": {"enum": [*_STATE["enum"], "trusted", "earlier", "accepted"]},
         "project": _TEXT,
         "identity": _TEXT,
         "digest": _TEXT_OR_NULL,

@@ -223,7 +223,7 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
     started = time.time()
     loaded = load_hooks(locations, None if locations.trust_all else open_trust(locations))
     if loaded.lasting:
-        write_compiled(loaded.catalog, loaded.watch, locations, started)
+        write_compiled(loaded.catalog, loaded.watch, locations, started, loaded.trusted_folders)
     return loaded.catalog
 
 
@@ -248,6 +248,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         setup.trace,
         sessions,
         setup.recorder,
+        sessions,
         sessions,
     )
     return Engine(setup.catalog, parts)

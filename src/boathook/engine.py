@@ -6,8 +6,9 @@ import time
 
 from boathook.core.dispatch import dispatch
 from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
+from boathook.core.hook import GONE
 from boathook.core.json_text import dumps
-from boathook.core.notices import hide_project_text
+from boathook.core.notices import hide_project_text, mark_removed, quiet_reported
 from boathook.core.outcome import Decision
 from boathook.core.pattern_search import SearchBudget
 from boathook.core.text import reveal_text
@@ -40,6 +41,15 @@ if TYPE_CHECKING:
         def count_stop(self, session: str, *, blocked: bool) -> None: ...
         def forget(self, session: str) -> None: ...
 
+    class SessionNotes(Protocol):
+        """What a session keeps about trusted hooks: those that it has or had, and those reported as not in the checkout."""
+
+        def has_noted_trusted(self, session: str, digest: str) -> bool: ...
+        def note_trusted(self, session: str, digest: str, keys: tuple[str, ...]) -> None: ...
+        def read_trusted(self, session: str) -> frozenset[str]: ...
+        def read_gone(self, session: str) -> frozenset[str]: ...
+        def note_gone(self, session: str, keys: frozenset[str]) -> None: ...
+
     class SessionExports(Protocol):
         def load_variables(self, session: str) -> dict[bytes, bytes]: ...
 
@@ -56,6 +66,7 @@ class EngineParts(Value):
     stop_counts: StopCounts | None = None
     recorder: Recorder | None = None
     exports: SessionExports | None = None
+    notes: SessionNotes | None = None
 
 
 class Engine:
@@ -71,6 +82,8 @@ class Engine:
         # What events say has no text of a project that nobody has reviewed.
         self._event_catalog = catalog.replace(hooks=hide_project_text(catalog.hooks)) if catalog.is_judged else catalog
         self._has_trusted_hooks = any(hook.approval is not None for hook in catalog.hooks)
+        self._has_gone_hooks = any(hook.state == GONE for hook in catalog.hooks)
+        self._noted_sessions: set[str] = set()
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and return the verdict. Never raises because of what a hook does."""
@@ -129,12 +142,40 @@ class Engine:
     def _start_flow(self, event: Event | Mapping[str, Any], budget: SearchBudget) -> Dispatch:
         prepared = self._prepare_event(event)
         budget.call(self._trace_mismatches, prepared)
-        catalog: Catalog | VerifiedCatalog = self._event_catalog
+        self._note_trusted(prepared.session_id)
+        loaded = self._event_catalog
+        if self._has_gone_hooks and self._parts.notes is not None:
+            seen_keys = self._parts.notes.read_trusted(prepared.session_id)
+            loaded = loaded.replace(hooks=mark_removed(loaded.hooks, seen_keys))
+        catalog: Catalog | VerifiedCatalog = loaded
         if self._has_trusted_hooks:
             from boathook.trust.verify import VerifiedCatalog
 
-            catalog = VerifiedCatalog(self._event_catalog)
-        return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
+            catalog = VerifiedCatalog(loaded)
+
+        def find_skips(event: Event) -> tuple[Skip, ...]:
+            skips = catalog.find_skips(event)
+            return self._report_gone_once(skips, event.session_id) if self._has_gone_hooks else skips
+
+        return dispatch(prepared, catalog.plan, self._policy, find_skips)
+
+    def _note_trusted(self, session: str) -> None:
+        """Note once in a session which trusted hooks there are, so that one that disappears is reported at every event."""
+        notes, digest = self._parts.notes, self.catalog.trusted_digest
+        if notes is None or not digest or not session or session in self._noted_sessions:
+            return
+        if not notes.has_noted_trusted(session, digest):
+            notes.note_trusted(session, digest, self.catalog.trusted_keys)
+        self._noted_sessions.add(session)
+
+    def _report_gone_once(self, skips: tuple[Skip, ...], session: str) -> tuple[Skip, ...]:
+        notes, keys = self._parts.notes, frozenset(skip.trust_key for skip in skips if skip.state == GONE)
+        if notes is None or not keys:
+            return skips
+        reported = notes.read_gone(session)
+        if keys - reported:
+            notes.note_gone(session, keys)
+        return quiet_reported(skips, reported)
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
         if not isinstance(event, Event):

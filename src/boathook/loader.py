@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
-from boathook.core.hook import ERROR, INVALID, PROJECT, USER, WARNING, Diagnostic, Hook
-from boathook.core.notices import COUNT_OF_STATE, MISSING_COUNT, NEAR_MISS_COUNT, count_hooks
+from boathook.core.hook import ABSENT_STATES, ERROR, INVALID, PROJECT, USER, Diagnostic, Hook
+from boathook.core.notices import COUNT_OF_STATE, NEAR_MISS_COUNT, count_hooks
 from boathook.core.value import Value
 from boathook.sources import hooks_toml
 from boathook.sources.hooks_toml import HooksConfig
@@ -15,6 +12,7 @@ from boathook.sources.near_misses import find_near_misses
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import Locations, SourceFolders
+from boathook.trust.absent_hooks import AbsentHook, AbsentHooks
 from boathook.trust.judge import ProjectHook, TrustJudge
 from boathook.trust.store import TrustStore
 
@@ -24,11 +22,14 @@ UNTRUSTED_FOLDER_FIX = "check HOME and the variable of this folder, such as XDG_
 
 
 class Loaded(Value):
-    # `project_hooks` are the hooks of projects as they are there, which may not be what the catalogue runs.
+    # `project_hooks` are the hooks of projects as they are there, which may not be what the catalogue runs. `absent_hooks` are
+    # trusted hooks that are not there. In each of `trusted_folders` a decision about hooks counts.
     catalog: Catalog
     watch: tuple[str, ...]
     lasting: bool = True
     project_hooks: tuple[ProjectHook, ...] = ()
+    absent_hooks: tuple[AbsentHook, ...] = ()
+    trusted_folders: tuple[str, ...] = ()
 
 
 def load_hooks(locations: Locations, trust: TrustStore | None = None) -> Loaded:
@@ -45,6 +46,7 @@ class _Loading:
         self.user_config = _read_config(locations.config and f"{locations.config}/hooks.toml", USER)
         self.settings = hooks_toml.build_settings(self.user_config)
         self.judge = TrustJudge(trust, self.settings) if trust is not None else None
+        self.absent = AbsentHooks(trust, self.judge, self.settings, locations) if trust and self.judge else None
         self.hooks: list[Hook] = []
         self.diagnostics = [
             Diagnostic(path, None, "", ERROR, UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX)
@@ -69,7 +71,9 @@ class _Loading:
         config = self.project_configs[read.project]
         read_hooks = read.hooks
         if self.judge is not None:
-            read_hooks = self.judge.judge_hooks(read_hooks, read.project, config, folders.user)
+            read_hooks = self.judge.judge_hooks(read_hooks, read.project, config, folders)
+        if self.absent is not None:
+            read_hooks += self.absent.find_hooks(read, folders, read_hooks)
         hooks = tuple(_tune(read_hook, config, self.user_config) for read_hook in read_hooks)
         if read.settle is not None:
             hooks, watch = read.settle(hooks, self.settings)
@@ -81,19 +85,19 @@ class _Loading:
 
     def _count_problems(self, hooks: list[Hook]) -> tuple[tuple[str, int], ...]:
         counts = count_hooks(COUNT_OF_STATE.get(hook.state, "") for hook in hooks)
-        missing = _find_gone(self.judge, self.projects.values())
-        counts |= {MISSING_COUNT: len(missing), NEAR_MISS_COUNT: len(self.near_misses.diagnostics)}
+        counts |= {NEAR_MISS_COUNT: len(self.near_misses.diagnostics)}
         return tuple((name, count) for name, count in counts.items() if count)
 
     def finish(self) -> Loaded:
-        settings, judge, trust = self.settings, self.judge, self.trust
+        settings, judge, trust, absent = self.settings, self.judge, self.trust, self.absent
         configs = list(self.project_configs.values()) or [HooksConfig("", PROJECT)]
         hooks = tuple(self.hooks)
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(
             found for one in configs for found in hooks_toml.check_configs(hooks, one, self.user_config)
         )
-        self.diagnostics += _check_trust(trust, judge, self.projects)
+        if trust is not None and trust.error:
+            self.diagnostics.append(Diagnostic(trust.path, None, "", ERROR, trust.error))
         self.diagnostics += self.near_misses.diagnostics
         self.watch += self.near_misses.watch
         limited = (_limit_hook(hook, settings, is_judged=judge is not None) for hook in hooks)
@@ -103,15 +107,19 @@ class _Loading:
         folders, untrusted = self.locations.folders, self.locations.untrusted
         user_folders = tuple(path for option, path in folders.items() if path and option not in untrusted)
         catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
+        if absent is not None:
+            catalog = catalog.replace(trusted_keys=tuple(sorted(absent.trusted_keys)))
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
-        if trust is None or judge is None:
+        if trust is None or judge is None or absent is None:
             return Loaded(catalog, tuple(self.watch))
         copies = [f"{hook.approval.copy_folder}/" for hook in hooks if hook.approval and hook.approval.roots]
         return Loaded(
             catalog,
-            (*self.watch, trust.path, *copies, *judge.watched_paths),
+            (*self.watch, trust.path, *copies, *judge.watched_paths, *absent.watch),
             judge.is_lasting,
             tuple(judge.project_hooks),
+            tuple(absent.hooks),
+            absent.folders,
         )
 
 
@@ -127,49 +135,12 @@ def _tune(read_hook: ReadHook, project: HooksConfig, user: HooksConfig) -> Hook:
     return hooks_toml.disable_hook(tuned, project, user)
 
 
-def _check_trust(
-    trust: TrustStore | None, judge: TrustJudge | None, projects: dict[SourceFolders, str]
-) -> list[Diagnostic]:
-    errors = [Diagnostic(trust.path, None, "", ERROR, trust.error)] if trust is not None and trust.error else []
-    hidden = [found for folders, project in projects.items() for found in _find_hidden(judge, project, folders)]
-    return [*_find_gone(judge, projects.values()), *hidden, *errors]
-
-
-def _find_hidden(judge: TrustJudge | None, project: str, folders: SourceFolders) -> list[Diagnostic]:
-    if judge is None or not project or judge.has_reviewed_hook(project):
-        return []
-    above = folders.find_project(os.path.dirname(project)) if project != "/" else ""
-    if not above or not judge.has_trusted(above):
-        return []
-    # A hook that is trusted anywhere does not count: anyone can copy it into a nearer folder.
-    reason = "because this project is nearer and nothing of it was reviewed and trusted"
-    message = f"the trusted hooks of {above} do not run here, {reason}"
-    return [
-        Diagnostic(project, None, "", ERROR, message, "boathook trust NAME, or remove its hooks folder or settings")
-    ]
-
-
-def _find_gone(judge: TrustJudge | None, projects: Iterable[str]) -> list[Diagnostic]:
-    if judge is None:
-        return []
-    gone = {record.identity: (record, judge.find_place(one)) for one in projects for record in judge.find_missing(one)}
-    diagnostics = []
-    for record, place in gone.values():
-        path = f"{place.project}/{record.identity.partition(':')[0]}"
-        message, fix = f"you trusted hook '{record.name}', but it no longer exists", "forget it with: boathook untrust "
-        if record.project != place.project:
-            message = f"you trusted hook '{record.name}' in {record.project}, but it does not exist in this work tree"
-            fix = "restore it, unless this branch does not have it; forget it in all work trees with: boathook untrust "
-        diagnostics.append(Diagnostic(path, None, "", WARNING, message, fix + record.name))
-    return diagnostics
-
-
 def _limit_hook(hook: Hook, settings: Settings, *, is_judged: bool) -> Hook:
     """Keep a hook within what the user allows; for a hook that is not trusted no file decides what its failure means."""
     is_unread = is_judged and hook.state == INVALID and hook.scope != USER
     if hook.state in UNTRUSTED_STATES or is_unread:
         hook = mark_untrusted(hook, hook.state, hook.state_reason, settings.untrusted)
-    if is_judged and hook.scope != USER and hook.approval is None:
+    if is_judged and hook.scope != USER and hook.approval is None and hook.state not in ABSENT_STATES:
         hook = hook.replace(matcher=hook.matcher.limit_engines())
     elif hook.scope != USER:
         hook = hook.replace(matcher=hook.matcher.allow_engines())

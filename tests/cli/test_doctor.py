@@ -206,9 +206,20 @@ def test_a_trusted_hook_that_is_gone_is_reported(project):
     folder = project.write_hook("guard", scope="project")
     project.trust()
     os.rename(folder, project.base / "away")
-    _, found = _examine(project)
-    expected = ("warning", str(folder), "you trusted hook 'guard', but it no longer exists")
-    assert expected in [(r["level"], r["subject"], r["text"]) for r in found["setup"]]
+    code, found = _examine(project)
+    result, findings = _of(found, "guard")
+    assert (code, result) == (0, "not run")
+    advice = "Restore it, or end its trust with: boathook untrust guard"
+    assert findings == [("note", f"not in this checkout: you trusted it, and it is gone. {advice}")]
+
+
+def test_a_trusted_hook_that_a_nearer_project_hides_fails(project):
+    project.write_hook("guard", scope="project")
+    project.trust()
+    (project.path / "sub/.agents/hooks").mkdir(parents=True)
+    done = project.run("doctor", "--json", "--project", str(project.path / "sub"))
+    (row,) = json.loads(done.stdout)["hooks"]
+    assert (done.returncode, row["state"], row["result"]) == (1, "hidden by a nearer project", "fails")
 
 
 def test_a_person_reads_a_line_for_every_hook_and_a_sum(project):

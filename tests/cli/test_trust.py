@@ -157,7 +157,7 @@ def test_the_list_names_every_hook_and_what_was_decided(project):
         "bad": "denied",
         "good": "trusted",
         "new": "untrusted",
-        "gone": "gone",
+        "gone": "not in this checkout",
     }
     assert all(row["project"] == str(project.path) for row in rows)
     assert project.run("untrust", "gone").returncode == 0

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from boathook.core.catalog import GROUP_ORDER, Catalog, Plan, Selector, Settings, Stage, can_take_part, mark_untrusted
 from boathook.core.event import KINDS, POST_TOOL, PRE_STOP, PRE_TOOL, Event
 from boathook.core.hook import (
+    ABSENT_STATES,
     ARMED,
     DENIED,
     DISABLED,
@@ -31,7 +32,7 @@ from tests.core.builders import a_call, a_hook, a_settings_hook, patterns, tool_
 from tests.example_counts import count_examples
 
 MANY = Selector.MIN_INDEXED_HOOKS
-STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED)
+STATES = (ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY, UNTRUSTED, MODIFIED, DENIED, *ABSENT_STATES)
 matchers = st.lists(st.tuples(tool_patterns, patterns), min_size=1, max_size=12)
 
 
@@ -162,6 +163,7 @@ def test_the_skipped_are_named_with_their_reason_and_only_what_is_broken_is_loud
         Skip("untrusted", "because untrusted", is_warning=True, state="untrusted"),
         Skip("modified", "because modified", is_warning=True, state="modified"),
         Skip("denied", "because denied", state="denied"),
+        *(Skip(state, f"because {state}", is_warning=True, state=state) for state in ABSENT_STATES),
     )
 
 
@@ -172,7 +174,7 @@ def test_an_untrusted_hook_is_named_only_where_it_matches():
 
 
 def test_a_doubted_hook_blocks_tool_calls_to_come_if_the_user_wants_that_and_nothing_else():
-    for state in (UNTRUSTED, MODIFIED):
+    for state in (UNTRUSTED, MODIFIED, *ABSENT_STATES):
         for on_failure in ("allow", "block"):
             hooks = [a_hook(kind=kind, on_failure=on_failure) for kind in KINDS]
             skipped = [mark_untrusted(hook, state, "why", "skip") for hook in hooks]

@@ -29,6 +29,8 @@ from boathook.core.hook import (
     DENIED,
     DISABLED,
     ERROR,
+    GONE,
+    HIDDEN,
     INVALID,
     MODIFIED,
     NO_ENTRY,
@@ -93,7 +95,7 @@ hooks = st.builds(
     patterns | st.just("rm -rf"),
     st.just(()) | st.lists(st.sampled_from(TOOL_KINDS), min_size=1, max_size=2).map(tuple),
     st.sampled_from([*KINDS, None, *[k for k in KINDS if k.has_tool] * 4]),
-    st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED]),
+    st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED, GONE, HIDDEN]),
     st.sampled_from(["allow", "allow", "block"]),
     st.booleans(),
 ).map(lambda hook: hook if hook.kind is not None else hook.replace(state=INVALID))

@@ -66,9 +66,9 @@ def test_the_model_gets_a_notice_once_in_a_session_and_by_count(tmp_path, host):
     assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((SENTENCE,), "")
     assert add(sessions, host, make_verdict(host, row), UNTRUSTED) == ((), "")
     # What is new is said, too.
-    contexts, _ = add(sessions, host, make_verdict(host, row), {**UNTRUSTED, "missing": 1})
+    contexts, _ = add(sessions, host, make_verdict(host, row), {**UNTRUSTED, "gone": 1})
     assert [text.partition(".")[0] for text in contexts] == [
-        "boathook: 1 hook that the person trusted no longer exists"
+        "boathook: 1 hook that the person trusted is not in this checkout"
     ]
     other = make_verdict(host, row)
     other = other.replace(original=other.original.replace(session_id="s2"))

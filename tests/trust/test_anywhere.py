@@ -56,8 +56,10 @@ def test_a_copy_in_a_nearer_folder_does_not_hide_guards_silently(project, other)
     project.trust()
     nearer = project.path / "sub"
     shutil.copytree(other / ".agents", nearer / ".agents")
-    whys = [skip["why"] for skip in dispatch(nearer)["skipped"]]
-    assert any(f"the trusted hooks of {project.path} do not run here" in why for why in whys)
+    # The copy runs, and the other guard does not.
+    found = dispatch(nearer)
+    assert (list_runs(found), list_skipped(found)) == (ARMED, ["second"])
+    assert f"you trusted it in {project.path}" in found["skipped"][0]["why"]
     project.run("trust", "guard", "--yes", "--project", str(nearer))
     assert dispatch(nearer)["skipped"] == []
 

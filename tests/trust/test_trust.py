@@ -548,8 +548,8 @@ def test_a_trusted_hook_that_is_gone_is_named_by_list(project):
     project.trust()
     os.rename(folder, project.base / "away")
     assert (
-        "you trusted hook 'guard', but it no longer exists (forget it with: boathook untrust guard)"
-        in project.run("list").stderr
+        "not in this checkout: you trusted it, and it is gone. Restore it, or end its trust with: boathook untrust guard"
+        in project.run("list").stdout
     )
 
 

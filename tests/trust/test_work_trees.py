@@ -207,8 +207,9 @@ def test_a_guard_that_a_work_tree_lacks_is_named_by_list(repository):
     linked = add_work_tree(repository.path, repository.base / "linked")
     trust(repository, repository.path)
     shutil.rmtree(linked / ".agents" / "hooks" / "guard")
-    err = repository.run("list", "--project", str(linked)).stderr
-    assert f"you trusted hook 'guard' in {repository.path}, but it does not exist in this work tree" in err
+    listed = repository.run("list", "--project", str(linked)).stdout
+    assert f"not in this checkout: you trusted it in {repository.path}, and this work tree does not have it" in listed
+    assert "end its trust in all work trees with: boathook untrust guard" in listed
 
 
 def test_a_moved_work_tree_is_trusted_if_git_moved_it(repository):

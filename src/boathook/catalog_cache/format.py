@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 11
+FORMAT = 12
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -54,6 +54,7 @@ class Compiled:
             self.head["counts"],
             self.head["is_judged"],
             self.head["user_folders"],
+            self.head["trusted_keys"],
         )
 
 
@@ -87,6 +88,10 @@ def load_compiled(locations: "Locations") -> "Compiled | None":
     path = compiled_path(locations)
     compiled = read_compiled(path, locations.key) if path is not None else None
     if compiled is None:
+        return None
+    # Starts of one project share a catalogue, unless hooks were trusted in a folder that only some of them are in.
+    folders, around = compiled.head["trusted_folders"]
+    if locations.list_around(folders) != around:
         return None
     # A catalogue without these would stay fresh whatever happens there: it is not one that we wrote.
     watched = dict(compiled.head["watch"])

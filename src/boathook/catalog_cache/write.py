@@ -24,9 +24,16 @@ RACY_SECONDS = 2.0
 _HOSTS_FOLDER = os.path.dirname(hosts.__file__)
 
 
-def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Locations, started: float) -> bool:
+def write_compiled(
+    catalog: Catalog,
+    watch: tuple[str, ...],
+    locations: Locations,
+    started: float,
+    trusted_folders: tuple[str, ...] = (),
+) -> bool:
     """Keep a catalogue for the next start, and return whether that was possible. Never raises for what the disk does."""
-    # `started` is when reading began: what changed shortly before or since may change again unnoticed.
+    # `started` is when reading began: what changed shortly before or since may change again unnoticed. `trusted_folders` are
+    # those in which hooks are trusted, whether or not any are there.
     path = compiled_path(locations)
     stamps = tuple((name, make_stamp(name)) for name in watch)
     newest = max((found[0] for _, found in stamps if found), default=0)
@@ -49,6 +56,9 @@ def write_compiled(catalog: Catalog, watch: tuple[str, ...], locations: Location
         "counts": catalog.counts,
         "is_judged": catalog.is_judged,
         "user_folders": catalog.user_folders,
+        "trusted_keys": catalog.trusted_keys,
+        "trusted_digest": catalog.trusted_digest,
+        "trusted_folders": (trusted_folders, locations.list_around(trusted_folders)),
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:

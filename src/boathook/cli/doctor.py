@@ -16,7 +16,20 @@ from boathook.cli.show import STATE_STYLES, echo, format_count, pick_fields, pri
 from boathook.cli.stats import HookStats, count_runs
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog
 from boathook.core.event import PRE_TOOL, Event
-from boathook.core.hook import ARMED, DENIED, DISABLED, NO_ENTRY, SHADOWED, USER, Hook, Http, Prompt, Script
+from boathook.core.hook import (
+    ARMED,
+    DENIED,
+    DISABLED,
+    GONE,
+    HIDDEN,
+    NO_ENTRY,
+    SHADOWED,
+    USER,
+    Hook,
+    Http,
+    Prompt,
+    Script,
+)
 from boathook.core.json_text import dumps
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.outcome import NOTHING
@@ -143,10 +156,11 @@ def _examine_passed_sample(hook: Hook, run: Run, event: Event) -> list[HealthFin
 
 def _judge_state(hook: Hook) -> HookHealth:
     text = hook.state_text
-    if hook.state in (DISABLED, DENIED, SHADOWED):
+    if hook.state in (DISABLED, DENIED, SHADOWED, GONE):
         level = WARNING if hook.state == SHADOWED and hook.scope == USER else NOTE
         return HookHealth(hook, _NOT_RUN, (HealthFinding(level, hook.name, text),))
     fix = f"boathook trust {hook.name}" if hook.state in UNTRUSTED_STATES else "boathook check shows where"
+    fix = "boathook trust asks whether that is what you want" if hook.state == HIDDEN else fix
     fix = f"add {hook.edited_folder}/scripts/run.sh" if hook.state == NO_ENTRY else fix
     return HookHealth(hook, _FAILS, (HealthFinding(ERROR, hook.name, text, fix),))
 

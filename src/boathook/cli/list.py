@@ -45,6 +45,8 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
       shadowed        another hook of the same name replaces it
       disabled        hooks.toml or disableAllHooks turns it off
       untrusted, modified, denied (see boathook trust)
+      not in this checkout        you trusted it, and its files are not there
+      hidden by a nearer project  you trusted it above, and other hooks count here
 
     \b
     Examples:

@@ -10,15 +10,16 @@ from typing import Any
 import click
 from rich.console import Console
 
+from boathook.core.hook import GONE, HIDDEN
 from boathook.core.text import reveal_text
 from boathook.core.verdict import OUTPUT_VERSION
 
 STATE_STYLES = {
     **dict.fromkeys(("armed", "trusted"), "green"),
     **dict.fromkeys(("invalid", "error"), "bold red"),
-    **dict.fromkeys(("untrusted", "modified"), "bold yellow"),
-    **dict.fromkeys(("shadowed", "warning"), "yellow"),
-    **dict.fromkeys(("disabled", "denied", "gone", "earlier"), "dim"),
+    **dict.fromkeys(("untrusted", "modified", HIDDEN), "bold yellow"),
+    **dict.fromkeys(("shadowed", "warning", GONE), "yellow"),
+    **dict.fromkeys(("disabled", "denied", "earlier", "accepted"), "dim"),
     "no-entry-point": "red",
 }
 

@@ -11,9 +11,10 @@ import click
 
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
+from boathook.cli.hidden_hooks import review_hidden_hooks
 from boathook.cli.show import STATE_STYLES, confirm_action, echo, print_json, print_table
 from boathook.cli.trust_review import TrustCandidate, show_review
-from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord
+from boathook.core.approval import DENY, HIDE, TRUST, TrustRecord
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, USER, Script
 from boathook.core.notices import NEAR_MISS_COUNT, describe_counts
@@ -49,13 +50,14 @@ def trust_hooks(
     Hooks of a project are code that other people wrote: they are skipped, with a warning, until you trust them. You are shown
     all that you trust (definition, folder, scripts), and trust exactly these bytes, in this folder and in the other
     work trees of its repository. If they change, you are asked again and see a diff. A private copy of what you saw is what
-    runs. Your own hooks need no trust.
+    runs. Your own hooks need no trust. If this project hides hooks that you trusted in a folder above, you are asked
+    whether they may stay away.
 
     \b
     States of --list, besides those of `boathook list`:
       trusted   these bytes may run where HOLDS IN says
       earlier   replaced by a later review in this project; it still counts in other work trees
-      gone      the hook no longer exists in this project
+      accepted  you accepted that this project hides the hook, which is trusted above it
 
     \b
     Exit codes: 0 all of them are trusted, 1 some are not.
@@ -93,6 +95,18 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
     chosen = _choose(candidates, names, _describe_near_misses(loaded.catalog))
     if not names:
         chosen = [one for one in chosen if not _is_settled(one, choices) and not one.is_denied]
+    _report_nothing_to_review(loaded, candidates, chosen)
+    for project in dict.fromkeys(candidate.place.project for candidate in chosen):
+        if is_moved_work_tree(project):
+            fix = "To use what is trusted in its repository, first run: git worktree repair"
+            echo(f"git does not know the work tree {project} at this place. {fix}", "yellow", err=True)
+    choices = choices.replace(is_named=bool(names))
+    answers = [_decide(candidate, store, choices) for candidate in chosen]
+    answers.append(review_hidden_hooks(loaded, store, _format_now(), yes=choices.yes))
+    return int(not all(answers))
+
+
+def _report_nothing_to_review(loaded: Loaded, candidates: list[TrustCandidate], chosen: list[TrustCandidate]) -> None:
     if not candidates:
         folder = min(_list_projects(loaded.catalog), default="this folder")
         echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
@@ -101,15 +115,6 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
     elif not chosen:
         trusted = sum(candidate.state == ARMED for candidate in candidates)
         echo(f"Nothing to review: {trusted} trusted, {len(candidates) - trusted} denied.", "green")
-    if not chosen:
-        return 0
-    for project in dict.fromkeys(candidate.place.project for candidate in chosen):
-        if is_moved_work_tree(project):
-            fix = "To use what is trusted in its repository, first run: git worktree repair"
-            echo(f"git does not know the work tree {project} at this place. {fix}", "yellow", err=True)
-    choices = choices.replace(is_named=bool(names))
-    answers = [_decide(candidate, store, choices) for candidate in chosen]
-    return int(not all(answers))
 
 
 def _is_settled(candidate: TrustCandidate, choices: TrustChoices) -> bool:
@@ -212,6 +217,8 @@ def _store_approval(
         candidate.place.repository,
         candidate.place.folder,
         is_anywhere,
+        source=candidate.source,
+        event=content.hook.kind.name if content.hook.kind else "",
     )
     store.save_records(record)
     return record
@@ -232,7 +239,7 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
         raise click.UsageError("name the hooks to deny, or pass --all")
     for candidate in _choose(_list_candidates(loaded), names, _describe_near_misses(loaded.catalog)):
         name, place = candidate.hook.name, candidate.place
-        record = TrustRecord(place.project, candidate.identity, name, DENY, time=_format_now())
+        record = TrustRecord(place.project, candidate.identity, name, DENY, time=_format_now(), source=candidate.source)
         store.save_records(record.replace(repository=place.repository, folder=place.folder))
         extent = "here or in other work trees" if place.repository else "here"
         echo(f"{name} is denied: it never runs {extent}, even if it changes", "yellow")
@@ -247,13 +254,16 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
 def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
     """Forget whether hooks of this project are trusted or denied.
 
-    They are untrusted again, in all work trees of the repository. This works for hooks that no longer exist, too. A hook
+    They are untrusted again, in all work trees of the repository. This works for hooks that are gone, too. A hook
     that is trusted in any folder can be named in any folder; if it is denied here, only that is withdrawn.
     """
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or pass --all")
     chosen = [record for record in _list_records_here(loaded, store) if everything or _is_named(record, names)]
+    # A hook of a removed project, or of one above, is found by its name, unless the project has one of this name.
+    missing = tuple(set(names) - {r.name for r in chosen} - {r.identity for r in chosen})
+    chosen += [record for record in _list_records_around(loaded, store) if _is_named(record, missing)]
     chosen += [record for record in store.records if record.anywhere and _is_named(record, names)]
     unknown = set(names) - {r.name for r in chosen} - {r.identity for r in chosen}
     if unknown:
@@ -263,7 +273,10 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int
     denied = {record.name for record in chosen if record.decision == DENY}
     kept = {record.name for record in chosen if record.anywhere and record.name in denied}
     chosen = [record for record in chosen if not (record.anywhere and record.name in kept)]
-    store.remove_records(*chosen)
+    # Who trusts the same bytes again later has not agreed to hide them.
+    digests = {(record.name, record.digest) for record in chosen if record.decision == TRUST}
+    accepted = [one for one in store.records if one.decision == HIDE and (one.name, one.digest) in digests]
+    store.remove_records(*chosen, *accepted)
     for text in dict.fromkeys(_describe_removal(record, is_kept=record.name in kept) for record in chosen):
         echo(text)
     return 0
@@ -273,6 +286,8 @@ def _describe_removal(record: TrustRecord, *, is_kept: bool) -> str:
     if record.decision == DENY:
         rest = ". It is still trusted in every folder (--anywhere). To end that, run this again" if is_kept else ""
         return f"{record.name} is no longer denied{rest}"
+    if record.decision == HIDE:
+        return f"{record.name} is reported again where {record.project} hides it"
     extent = " in any folder (it was trusted with --anywhere)" if record.anywhere else ""
     return f"{record.name} is no longer trusted{extent}"
 
@@ -283,13 +298,21 @@ def _is_named(record: TrustRecord, names: tuple[str, ...]) -> bool:
 
 def _list_records_here(loaded: Loaded, store: TrustStore) -> list[TrustRecord]:
     """Return the decisions that count here, earlier ones included."""
-    places = _list_places(loaded)
+    places = [find_trust_place(project).place for project in _list_projects(loaded.catalog)]
     used = {candidate.record.key for candidate in _list_candidates(loaded) if candidate.record}
     return [one for one in store.records if one.key in used or any(map(one.covers, places))]
 
 
-def _list_places(loaded: Loaded) -> list[TrustPlace]:
-    return [find_trust_place(project).place for project in _list_projects(loaded.catalog)]
+def _list_records_around(loaded: Loaded, store: TrustStore) -> list[TrustRecord]:
+    """Return the decisions about hooks that are not there, earlier ones included, whatever project is found here."""
+    keys = {(one.folder, one.record.identity) for one in loaded.absent_hooks}
+    places = {folder: find_trust_place(folder).place for folder, _ in keys}
+    covered = [
+        one
+        for one in store.records
+        if any(one.identity == identity and one.covers(places[folder]) for folder, identity in keys)
+    ]
+    return [one for one in covered if not one.anywhere]
 
 
 def _list_projects(catalog: Catalog) -> set[str]:
@@ -323,21 +346,21 @@ def _make_rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
         shown |= {record.key} if record is not None and not record.anywhere else set()
         key = (candidate.place.project, candidate.identity)
         rows.append(_make_row(*key, candidate.hook.name, candidate.shown_state, record))
-    projects = _list_projects(loaded.catalog)
+    for one in loaded.absent_hooks:
+        # What a person accepted to be hidden is trusted where it is.
+        if not one.is_accepted and one.record.key not in shown:
+            shown.add(one.record.key)
+            rows.append(_make_row(one.folder, one.record.identity, one.record.name, one.hook.state, one.record))
     for record in store.records:
         if record.key not in shown:
-            state = _find_decision_state(record, projects)
-            rows.append(_make_row(record.project, record.identity, record.name, state, record))
+            rows.append(_make_row(record.project, record.identity, record.name, _find_decision_state(record), record))
     return rows
 
 
-def _find_decision_state(record: TrustRecord, projects: set[str]) -> str:
-    # This one counts in all other folders, whatever was decided or deleted since then in its own.
-    if record.anywhere:
-        return "trusted"
-    if record.project in projects and not record.earlier:
-        return "gone"
-    return "denied" if record.decision == DENY else "earlier" if record.earlier else "trusted"
+def _find_decision_state(record: TrustRecord) -> str:
+    # One for any folder counts in all others, whatever was decided or deleted since then in its own.
+    is_earlier = record.earlier and not record.anywhere
+    return "earlier" if is_earlier else {TRUST: "trusted", DENY: "denied", HIDE: "accepted"}[record.decision]
 
 
 def _make_row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:
@@ -365,7 +388,9 @@ def _list_candidates(loaded: Loaded) -> list[TrustCandidate]:
             message = str(error)
         identity = get_identity(hook, project)
         candidates.append(
-            TrustCandidate(hook, places[project], identity, state, one.record, content, message, is_override)
+            TrustCandidate(
+                hook, places[project], identity, state, one.record, content, message, is_override, one.source
+            )
         )
     return candidates
 

@@ -46,6 +46,7 @@ class TrustCandidate(Value):
     content: HookContent | None
     error: str = ""
     is_override: bool = False
+    source: str = ""
 
     @property
     def shown_state(self) -> str:

@@ -9,7 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-TRUST, DENY = "trust", "deny"
+# What a person decided about a hook: it may run, it never runs, or a nearer project may hide it.
+TRUST, DENY, HIDE = DECISIONS = ("trust", "deny", "hide")
 # Where a decision counts: in one project, in all work trees of its repository, or in every folder that has these bytes.
 IN_PROJECT, IN_REPOSITORY, ANYWHERE = "project", "repository", "anywhere"
 
@@ -28,7 +29,8 @@ class TrustRecord(Value):
     # `project` is the real path of where it was reviewed, `repository` and `folder` are those of its `TrustPlace`. `identity` names
     # the hook in it, and never by its place in a list. `roots` are the folders and files that the digest covers and that run from
     # a private copy; `files` summarizes what was in them. Paths in the project are relative to it. `anywhere`: these bytes may run
-    # in any folder. `earlier`: a later review in the same project replaced this one, which still counts in others.
+    # in any folder. `earlier`: a later review in the same project replaced this one, which still counts in others. `source` and
+    # `event` are those of the hook. A decision to hide is one of the nearer project: its `identity` leads from there to the hook.
     project: str
     identity: str
     name: str
@@ -43,6 +45,8 @@ class TrustRecord(Value):
     folder: str = ""
     anywhere: bool = False
     earlier: bool = False
+    source: str = ""
+    event: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:

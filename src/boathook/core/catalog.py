@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from boathook.core.event import PRE_TOOL
+from boathook.core.hashing import hexdigest
 from boathook.core.hook import (
+    ABSENT_STATES,
     ARMED,
     INVALID,
     IS_INSTALLED_CALL,
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
 
     from boathook.core.event import Event, EventKind
 
+# How much of a digest tells trusted hooks of one person apart.
+KEY_DIGITS = 16
 # The stage of the hooks that run together comes after all others of priority 100.
 GROUP_ORDER = (-100, len(SCOPES), "", "")
 BROKEN_STATES = (INVALID, NO_ENTRY)
-UNTRUSTED_STATES = (UNTRUSTED, MODIFIED)
+UNTRUSTED_STATES = (UNTRUSTED, MODIFIED, *ABSENT_STATES)
 REPORTED_STATES = (*BROKEN_STATES, *UNTRUSTED_STATES)
 
 
@@ -60,7 +64,8 @@ class Catalog(Value):
     """Immutable: hooks in the order of running, the settings, diagnostics about other files, and each source's project.
 
     `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`. Without `is_judged`, all hooks
-    of projects count as trusted. `user_folders` are folders of the user: no project chose the names in them.
+    of projects count as trusted. `user_folders` are folders of the user: no project chose the names in them. `trusted_keys`
+    identify the trusted hooks that are there, for the notes of sessions.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -70,6 +75,13 @@ class Catalog(Value):
     counts: tuple[tuple[str, int], ...] = ()
     is_judged: bool = True
     user_folders: tuple[str, ...] = ()
+    trusted_keys: tuple[str, ...] = ()
+
+    @property
+    def trusted_digest(self) -> str:
+        """What identifies the set of trusted hooks that are there, "" if there are none."""
+        keys = " ".join(self.trusted_keys)
+        return hexdigest(keys.encode())[:KEY_DIGITS] if keys else ""
 
     @property
     def project(self) -> str:
@@ -101,6 +113,7 @@ class Catalog(Value):
                     is_warning=should_report_skip(hook),
                     state=hook.state,
                     count_name=COUNT_OF_STATE.get(hook.state, "") if hook.is_hidden else "",
+                    trust_key=hook.trust_key,
                 )
                 for hook in self.find_hooks(event.kind)
                 if not can_take_part(hook)

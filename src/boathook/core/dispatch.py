@@ -145,7 +145,7 @@ def dispatch(
         not_reached, background = not_reached + background, ()
     skipped = skips(state.event)
     verdict = Verdict(state.event, event, _join_refusals(state, outcome), state.runs, (), skipped)
-    if message := verdict.untrusted_message:
+    if message := verdict.trust_message:
         verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
     skipped += tuple(Skip(hook.name, _explain_not_reached(state, outcome)) for hook in not_reached)
     verdict = verdict.replace(skipped=skipped)

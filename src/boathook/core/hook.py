@@ -22,6 +22,13 @@ SCOPES = (USER, PROJECT, "local")
 
 ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY = "armed", "invalid", "shadowed", "disabled", "no-entry-point"
 UNTRUSTED, MODIFIED, DENIED = "untrusted", "modified", "denied"
+# Trusted hooks that are not there: not in the files of their project, gone since an earlier event of the session (only events
+# know this), or in a project that a nearer one hides.
+GONE, REMOVED, HIDDEN = ABSENT_STATES = (
+    "not in this checkout",
+    "removed in this session",
+    "hidden by a nearer project",
+)
 
 HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
 
@@ -173,6 +180,8 @@ class Hook(Value):
     imports: str = OWN_IMPORTS
     # Its texts were replaced for events: see `boathook.core.notices`.
     is_hidden: bool = False
+    # Identifies an absent hook in the notes of a session: see `boathook.trust.absent_hooks`.
+    trust_key: str = ""
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -6,14 +6,28 @@
 from __future__ import annotations
 
 from boathook.core.hashing import hexdigest
-from boathook.core.hook import CALLS_BOATHOOK, DISABLED, INVALID, IS_INSTALLED_CALL, MODIFIED, NO_ENTRY, UNTRUSTED, USER
+from boathook.core.hook import (
+    ABSENT_STATES,
+    CALLS_BOATHOOK,
+    DISABLED,
+    GONE,
+    HIDDEN,
+    INVALID,
+    IS_INSTALLED_CALL,
+    MODIFIED,
+    NO_ENTRY,
+    REMOVED,
+    UNTRUSTED,
+    USER,
+)
 from boathook.core.text import is_plain_path, reveal_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from boathook.core.hook import Diagnostic, Hook
+    from boathook.core.verdict import Skip
 
 # How many hooks or files one notice names; the rest is counted.
 MAX_NAMED = 5
@@ -32,14 +46,12 @@ _STATE_REASONS = {
     DISABLED: "it is disabled. See: boathook list",
 }
 _UNNAMED_PLACE = "a folder"
-_UNNAMED_ERROR = (
-    "a folder of this project has an error, or hides trusted hooks of a folder above it. See: boathook doctor"
-)
+_UNNAMED_ERROR = "a folder of this project has an error. See: boathook doctor"
 _FIXED_REASONS = (CALLS_BOATHOOK, IS_INSTALLED_CALL)
 # In the file of what was reported in a session: near misses, to the person.
 PERSON_NOTICE = "person"
-UNTRUSTED_COUNT, BROKEN_COUNT, MISSING_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
-    *("untrusted", "broken", "missing", "near-miss", "failed"),
+UNTRUSTED_COUNT, BROKEN_COUNT, REMOVED_COUNT, GONE_COUNT, HIDDEN_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
+    *("untrusted", "broken", "removed", "gone", "hidden", "near-miss", "failed"),
 )
 # Which count a hook belongs to, by its state.
 COUNT_OF_STATE = {
@@ -47,6 +59,9 @@ COUNT_OF_STATE = {
     MODIFIED: UNTRUSTED_COUNT,
     INVALID: BROKEN_COUNT,
     NO_ENTRY: BROKEN_COUNT,
+    REMOVED: REMOVED_COUNT,
+    GONE: GONE_COUNT,
+    HIDDEN: HIDDEN_COUNT,
 }
 # What each count says, for one and for several, and the command that helps.
 _COUNT_TEXTS = {
@@ -56,9 +71,19 @@ _COUNT_TEXTS = {
         "boathook trust",
     ),
     BROKEN_COUNT: ("1 hook cannot run", "{} hooks cannot run", "boathook check"),
-    MISSING_COUNT: (
-        "1 hook that the person trusted no longer exists",
-        "{} hooks that the person trusted no longer exist",
+    REMOVED_COUNT: (
+        "1 hook that the person trusted was removed in this session",
+        "{} hooks that the person trusted were removed in this session",
+        "boathook list",
+    ),
+    GONE_COUNT: (
+        "1 hook that the person trusted is not in this checkout",
+        "{} hooks that the person trusted are not in this checkout",
+        "boathook list",
+    ),
+    HIDDEN_COUNT: (
+        "1 hook that the person trusted does not run, because a nearer project hides it",
+        "{} hooks that the person trusted do not run, because a nearer project hides them",
         "boathook list",
     ),
     NEAR_MISS_COUNT: (
@@ -89,12 +114,58 @@ def count_hooks(count_names: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def describe_untrusted(names: Sequence[str]) -> str:
-    return f"hooks of this project did not run: {list_names(names)}. Review them: boathook trust" if names else ""
+# What is said to a person about hooks that did not run, by their counts, with their names, and what to do.
+_NAMED_TEXTS = (
+    ((UNTRUSTED_COUNT,), "hooks of this project did not run: {}. Review them: boathook trust"),
+    (
+        (REMOVED_COUNT, GONE_COUNT),
+        "hooks that you trusted did not run: {}. Restore them, or end their trust: boathook untrust NAME",
+    ),
+    ((HIDDEN_COUNT,), "hooks that you trusted did not run: {}. Accept that, or see what hides them: boathook trust"),
+    ((BROKEN_COUNT,), "hooks of this project did not run: {}. See why: boathook check"),
+)
 
 
-def describe_broken(names: Sequence[str]) -> str:
-    return f"hooks of this project did not run: {list_names(names)}. See why: boathook check" if names else ""
+def list_notices(skips: Iterable[Skip]) -> list[tuple[str, bool]]:
+    """Return the sentences for a person about hooks that are counted, and whether each is about trust."""
+    by_count: dict[str, list[str]] = {}
+    for skip in skips:
+        by_count.setdefault(skip.count_name, []).append(skip.named_state)
+    notices = []
+    for counts, text in _NAMED_TEXTS:
+        names = [name for count in counts for name in by_count.get(count, ())]
+        if names:
+            notices.append((text.format(list_names(names)), BROKEN_COUNT not in counts))
+    return notices
+
+
+def mark_removed(hooks: tuple[Hook, ...], seen_keys: Collection[str]) -> tuple[Hook, ...]:
+    """Return hooks for an event of a session in which some of the trusted ones that are gone were there before."""
+    return tuple(
+        hook.replace(state=REMOVED, state_reason=describe_absence(REMOVED, hook.name))
+        if hook.state == GONE and hook.trust_key in seen_keys
+        else hook
+        for hook in hooks
+    )
+
+
+def describe_absence(state: str, name: str, reviewed_in: str = "") -> str:
+    """Return why a trusted hook does not run, and what to do. `reviewed_in` is the other work tree in which it was reviewed."""
+    what = f"you trusted it in {reviewed_in}, and this work tree does not have it" if reviewed_in else ""
+    if state == REMOVED:
+        what = "you trusted it, it was here earlier in this session, and it is gone now"
+    what, every = what or "you trusted it, and it is gone", " in all work trees" if reviewed_in else ""
+    return f"{what}. Restore it, or end its trust{every} with: boathook untrust {name}"
+
+
+def quiet_reported(skips: tuple[Skip, ...], reported_keys: Collection[str]) -> tuple[Skip, ...]:
+    """Return skips without a warning about trusted hooks that were gone before the session, and are reported in it already."""
+    return tuple(
+        skip.replace(is_warning=False, count_name="")
+        if skip.state == GONE and skip.trust_key in reported_keys
+        else skip
+        for skip in skips
+    )
 
 
 def list_names(names: Sequence[str]) -> str:
@@ -114,13 +185,16 @@ def _is_unreviewed(hook: Hook) -> bool:
 
 def hide_project_text(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     """Return hooks for an event, in the order of running: nothing that an unreviewed project chose is in their texts."""
-    if not any(map(_is_unreviewed, hooks)):
+    if not any(_is_unreviewed(hook) or hook.state in ABSENT_STATES for hook in hooks):
         return hooks
     # The order depends on the names.
     return tuple(sorted(map(hide_hook_text, hooks), key=lambda hook: hook.order))
 
 
 def hide_hook_text(hook: Hook) -> Hook:
+    if hook.state in ABSENT_STATES:
+        # A person reviewed its name. The model still gets a number and a command.
+        return hook.replace(is_hidden=True)
     if not _is_unreviewed(hook):
         return hook
     # The name of an entry of settings.json is made of words of its command.

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.json_text import is_same_json
-from boathook.core.notices import (
-    BROKEN_COUNT,
-    COUNT_OF_STATE,
-    MAX_NAMED,
-    UNTRUSTED_COUNT,
-    count_hooks,
-    describe_broken,
-    describe_counts,
-    describe_untrusted,
-)
+from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_notices
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
@@ -171,8 +162,8 @@ class Skip(Value):
     """A hook that did not run although the event may have meant it; a warning is printed to stderr."""
 
     # `subject` is the name of the hook, or the path of a file unless `is_hook`. `state` is that of the hook, if it is the reason.
-    # `count_name` is the count of `boathook.core.notices` that it belongs to, if nobody has reviewed it. `is_for_model`: no
-    # project can have chosen the text about a file, so a model may read it.
+    # `count_name` is the count of `boathook.core.notices` that it belongs to, if nobody has reviewed it, or if it is not there.
+    # `is_for_model`: no project can have chosen the text about a file, so a model may read it. `trust_key` is that of the hook.
     subject: str
     reason: str
     is_warning: bool = False
@@ -180,6 +171,7 @@ class Skip(Value):
     is_hook: bool = True
     count_name: str = ""
     is_for_model: bool = False
+    trust_key: str = ""
 
     @property
     def named_state(self) -> str:
@@ -246,10 +238,9 @@ class Verdict(Value):
         return f"[Hook blocked stop: {'; '.join(self.reasons)}]"
 
     @property
-    def untrusted_message(self) -> str:
-        """Return the notice about hooks that match and are not trusted, "" if there are none."""
-        skips = [skip for skip in self.skipped if skip.count_name == UNTRUSTED_COUNT]
-        return describe_untrusted([skip.named_state for skip in skips])
+    def trust_message(self) -> str:
+        """Return the notice about hooks that match and are not trusted, or are trusted and not there; "" if there are none."""
+        return "\n".join(text for text, is_about_trust in list_notices(self.skipped) if is_about_trust)
 
     @property
     def lifted(self) -> tuple[str, ...]:
@@ -273,17 +264,15 @@ class Verdict(Value):
 
     def _list_skip_lines(self, *, for_model: bool) -> list[str]:
         skips = [skip for skip in self.skipped if skip.is_warning]
-        unreviewed = [skip for skip in skips if skip.count_name]
+        counted_skips = [skip for skip in skips if skip.count_name]
         hooks = [f"hook '{s.subject}' did not run: {s.reason}" for s in skips if s.is_hook and not s.count_name]
         files = [skip.reason for skip in skips if not skip.is_hook and skip.is_for_model >= for_model]
         if for_model:
-            counted = describe_counts(count_hooks(skip.count_name for skip in unreviewed))
+            counted = describe_counts(count_hooks(skip.count_name for skip in counted_skips))
             hidden = sum(not skip.is_hook and not skip.is_for_model for skip in skips)
             number = f"{hidden} file{'s' if hidden > 1 else ''} cannot be used. See: boathook doctor" if hidden else ""
             return [line for line in (counted, *_limit_lines(hooks), *_limit_lines(files), number) if line]
-        broken = describe_broken([skip.named_state for skip in unreviewed if skip.count_name == BROKEN_COUNT])
-        lines = [line for line in (self.untrusted_message, broken) if line]
-        return [*lines, *_limit_lines(hooks), *_limit_lines(files)]
+        return [*(text for text, _ in list_notices(counted_skips)), *_limit_lines(hooks), *_limit_lines(files)]
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole verdict as `run --json` prints it."""

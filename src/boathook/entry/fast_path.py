@@ -31,6 +31,8 @@ FILE_TOOLS = ("WriteFile", "Write", "EditFile", "Edit", "DeleteFile")
 # As in `core.notices`, which is not imported here.
 NEAR_MISSES, REPORTED_TO_PERSON = "near-miss", "person"
 MAX_SESSION_CHARS = 128
+# As in `process.sessions`.
+TRUSTED_NOTE = "trusted-"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -246,9 +248,9 @@ def _has_unreported(
 ) -> bool:
     """Whether something is to be said at this event, because it was not yet said in the session."""
     counts = [name for name, _ in compiled.head["counts"]]
-    tells_model = rule["hides_messages"] and has_context
+    tells_model, trusted = rule["hides_messages"] and has_context, compiled.head["trusted_digest"]
     wanted = {*(counts if tells_model else ()), *((REPORTED_TO_PERSON,) if NEAR_MISSES in counts else ())}
-    if not wanted and not tells_model:
+    if not wanted and not tells_model and not trusted:
         return False
     places = [get_at_place(event, place) for place in rule["session_keys"]]
     session = next((text for text in places if isinstance(text, str)), "")
@@ -257,6 +259,11 @@ def _has_unreported(
     if not is_plain or len(session) > MAX_SESSION_CHARS:
         return bool(wanted or session)
     path = f"{locations.state}/sessions/{session}."
+    # The engine notes once which trusted hooks a session has, so that one that disappears is missed.
+    if trusted and not _is_there(path + TRUSTED_NOTE + trusted):
+        return True
+    if not wanted and not tells_model:
+        return False
     is_waiting = tells_model and any(_is_there(path + kind) for kind in ("failing", "refused"))
     return is_waiting or not wanted.issubset(_read_words(path + "reported"))
 

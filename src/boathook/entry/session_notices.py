@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from boathook.core.notices import FAILED_COUNT, NEAR_MISS_COUNT, PERSON_NOTICE, UNTRUSTED_COUNT, describe_counts
+from boathook.core.notices import (
+    FAILED_COUNT,
+    GONE_COUNT,
+    NEAR_MISS_COUNT,
+    PERSON_NOTICE,
+    REMOVED_COUNT,
+    UNTRUSTED_COUNT,
+    describe_counts,
+)
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
 from boathook.core.verdict import OK
@@ -46,6 +54,9 @@ def _tell_model(
     all_counts = {**counts, FAILED_COUNT: 0}
     skipped = sum(skip.count_name == UNTRUSTED_COUNT for skip in verdict.skipped)
     all_counts[UNTRUSTED_COUNT] = max(all_counts.get(UNTRUSTED_COUNT, 0), skipped)
+    # A hook that disappeared in this session is reported at every event that it would have seen.
+    all_counts[REMOVED_COUNT] = sum(skip.count_name == REMOVED_COUNT for skip in verdict.skipped)
+    all_counts[GONE_COUNT] = max(all_counts.get(GONE_COUNT, 0) - all_counts[REMOVED_COUNT], 0)
     if FAILED_COUNT not in reported:
         all_counts[FAILED_COUNT] = sessions.count_failures(session, _count_failures(verdict))
     unreported = {name: count for name, count in all_counts.items() if count and name not in reported}
@@ -53,7 +64,7 @@ def _tell_model(
         return verdict, set()
     text = f"boathook: {describe_counts(unreported, for_model=True)}"
     sessions.forget_failures(session)
-    return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,))), set(unreported)
+    return verdict.replace(outcome=verdict.outcome | Outcome(contexts=(text,))), set(unreported) - {REMOVED_COUNT}
 
 
 def _pass_on_refusal(verdict: Verdict, dialect: HostDialect, sessions: Sessions) -> Verdict:

@@ -9,7 +9,8 @@ import time
 from boathook.system.files import FileError, read_text, write_private
 
 MAX_EXPORTS_BYTES = 64 * 1024
-# How long a refusal that was not reported waits for its session to go on.
+_TRUSTED_KIND = "trusted-"
+# How long a refusal that was not reported waits for its session to go on, and how long a session that does not end is known.
 _REFUSAL_SECONDS = 7 * 24 * 3600
 
 
@@ -102,17 +103,20 @@ class Sessions:
         return None
 
     def _list_subagents(self, session: str) -> list[str]:
-        path = self._find_path(session, "subagent") if session else None
-        start = os.path.basename(path) + "." if path is not None else ""
-        names = [path for path in self._list_files() if start and os.path.basename(path).startswith(start)]
+        return self._list_session_files(session, "subagent.")
+
+    def _list_session_files(self, session: str, kind: str) -> list[str]:
+        """Return the files of a session whose kinds begin so."""
+        start = self._find_path(session, kind) if session else None
+        names = [path for path in self._list_files() if start is not None and path.startswith(start)]
         return [name for name in names if not name.endswith(".new")]
 
-    def _list_files(self, end: str = "") -> list[str]:
+    def _list_files(self) -> list[str]:
         try:
             names = sorted(os.listdir(self._folder))
         except OSError:
             return []
-        return [f"{self._folder}/{name}" for name in names if name.endswith(end)]
+        return [f"{self._folder}/{name}" for name in names]
 
     def load_reported(self, session: str) -> frozenset[str]:
         """Return the names of what was reported in a session already. A session without a name is always new."""
@@ -124,6 +128,36 @@ class Sessions:
 
     def note_reported(self, session: str, names: frozenset[str]) -> None:
         self._write(session, "reported", " ".join(sorted(self.load_reported(session) | names)))
+
+    def has_noted_trusted(self, session: str, digest: str) -> bool:
+        path = self._find_path(session, _TRUSTED_KIND + digest) if session else None
+        return path is not None and os.path.exists(path)
+
+    def note_trusted(self, session: str, digest: str, keys: tuple[str, ...]) -> None:
+        """Remember which trusted hooks a session has; `digest` identifies this set of them, also for the fast path."""
+        self._write(session, _TRUSTED_KIND + digest, "\n".join(keys))
+        self._remove_old(f".{_TRUSTED_KIND}")
+
+    def read_trusted(self, session: str) -> frozenset[str]:
+        """Return the keys of all trusted hooks that a session has or had."""
+        keys: set[str] = set()
+        for path in self._list_session_files(session, _TRUSTED_KIND):
+            try:
+                keys |= set(read_text(path).split())
+            except FileError:
+                continue
+        return frozenset(keys)
+
+    def read_gone(self, session: str) -> frozenset[str]:
+        """Return the keys of the trusted hooks that were reported in a session as not in the checkout."""
+        path = self._find_path(session, "gone") if session else None
+        try:
+            return frozenset(read_text(path).split()) if path is not None else frozenset()
+        except FileError:
+            return frozenset()
+
+    def note_gone(self, session: str, keys: frozenset[str]) -> None:
+        self._write(session, "gone", "\n".join(sorted(self.read_gone(session) | keys)))
 
     def count_failures(self, session: str, new: int) -> int:
         """Add to the failures that were not yet reported to the model of a session, and return how many there are."""
@@ -143,10 +177,13 @@ class Sessions:
     def note_refusal(self, session: str, text: str) -> None:
         """Remember why a call was refused, for the model of a session that goes on after the host ended its task."""
         self._write(session, "refused", text)
+        self._remove_old(".refused")
+
+    def _remove_old(self, kind: str) -> None:
         oldest = time.time() - _REFUSAL_SECONDS
-        for path in self._list_files(".refused"):
+        for path in self._list_files():
             try:
-                if os.lstat(path).st_mtime < oldest:
+                if kind in os.path.basename(path) and os.lstat(path).st_mtime < oldest:
                     os.unlink(path)
             except OSError:
                 continue
@@ -173,12 +210,12 @@ class Sessions:
 
     def forget(self, session: str) -> None:
         # A refusal stays: Cline reports the end of a session when it ends a task, and the person can still go on with it.
-        for mark in self._list_subagents(session):
+        for mark in (*self._list_subagents(session), *self._list_session_files(session, _TRUSTED_KIND)):
             try:
                 os.unlink(mark)
             except OSError:
                 continue
-        for kind in ("env", "stops", "reported", "failing"):
+        for kind in ("env", "stops", "reported", "failing", "gone"):
             self._remove(session, kind)
 
     def _remove(self, session: str, kind: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from boathook.core.catalog import Settings
-from boathook.core.hook import DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.hook import ABSENT_STATES, DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker, convert_timing
 from boathook.sources.sandbox_levels import ConfigWarning, applies_to_project, confine_hook, list_ineffective_sandbox
@@ -90,8 +90,8 @@ def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: H
 
 def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
     for config in (user, project):
-        # A hook of a project may have been modified so that its hooks.toml disables it.
-        if config.scope == PROJECT and (hook.scope != PROJECT or hook.state == MODIFIED):
+        # A hook of a project may have been modified so that its hooks.toml disables it, and an absent one is not there.
+        if config.scope == PROJECT and (hook.scope != PROJECT or hook.state in (MODIFIED, *ABSENT_STATES)):
             continue
         if not config.enabled and hook.name not in config.disable:
             return hook.replace(state=DISABLED, state_reason=f"disabled by {config.path} (enabled = false)")

@@ -68,8 +68,8 @@ CACHE_FOLDER = UserFolder("cache", b"XDG_CACHE_HOME", ".cache", "/boathook")
 class SourceFolders:
     """The folders of one source: the user's and the project's, each "" if there is none that may be read."""
 
-    # `own_folders` belong to the user wherever they are, so none of them makes a project.
-    __slots__ = ("markers", "name", "own_folders", "project", "user")
+    # `own_folders` belong to the user wherever they are, so none of them makes a project. Without `has_projects` none is wanted.
+    __slots__ = ("has_projects", "markers", "name", "own_folders", "project", "user")
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class SourceFolders:
         own_folders: "tuple[str, ...]" = (),
     ) -> None:
         self.name, self.user, self.project, self.markers = name, user, project, markers
-        self.own_folders = own_folders
+        self.own_folders, self.has_projects = own_folders, True
 
     def find_project(self, start: str) -> str:
         return find_project(start, self.markers, self.own_folders)
@@ -93,9 +93,11 @@ class Locations:
     # by its option. `untrusted` has those that variables have put into a project: hooks and hooks.toml there are not read (""
     # stands for such a folder), and neither trust nor the cache is believed. With `trust_all` no hook needs trust. `closed` is the
     # start or a folder above it that cannot be entered, so that nobody can say which hooks are there. `lookalikes` has
-    # the nearest folders that look like folders of hooks and are not, each with the folder that it looks like.
+    # the nearest folders that look like folders of hooks and are not, each with the folder that it looks like. `real_start` is the
+    # real path of the start, `work_tree` is the nearest folder upwards from there that has `.git`, or "".
     __slots__ = (
-        *("cache", "closed", "config", "folders", "lookalikes", "sources", "start", "state", "trust_all", "untrusted"),
+        *("cache", "closed", "config", "folders", "lookalikes", "real_start", "sources", "start", "state", "trust_all"),
+        *("untrusted", "work_tree"),
     )
 
     def __init__(
@@ -111,8 +113,10 @@ class Locations:
         trust_all: bool = False,
         closed: str = "",
         lookalikes: "tuple[tuple[str, str], ...]" = (),
+        real_start: str = "",
+        work_tree: str = "",
     ) -> None:
-        self.lookalikes = lookalikes
+        self.lookalikes, self.work_tree, self.real_start = lookalikes, work_tree, real_start or start
         self.start, self.config, self.state, self.cache, self.closed = start, config, state, cache, closed
         self.sources, self.untrusted, self.folders, self.trust_all = sources, untrusted or {}, folders or {}, trust_all
 
@@ -128,8 +132,15 @@ class Locations:
 
     @property
     def key(self) -> "tuple[object, ...]":
-        sources = [(folders.name, folders.user, folders.project) for folders in self.sources]
-        return (self.config, "" if self.trust_all else self.state, tuple(sources), self.closed, self.lookalikes)
+        sources = [(folders.name, folders.user, folders.project, folders.has_projects) for folders in self.sources]
+        state = "" if self.trust_all else self.state
+        return (self.config, state, tuple(sources), self.closed, self.lookalikes, self.work_tree)
+
+    def list_around(self, folders: "Iterable[str]") -> "tuple[str, ...]":
+        """Return those of some real folders that the start is in, by its own path or its real one; the nearest comes first."""
+        starts = [self.start.rstrip("/") + "/", self.real_start.rstrip("/") + "/"]
+        around = {path for path in folders if any(start.startswith(path.rstrip("/") + "/") for start in starts)}
+        return tuple(sorted(around, key=_count_chars))
 
 
 def resolve_locations(
@@ -158,15 +169,15 @@ def resolve_locations(
     def locate(source: "LocatedSource", untrusted: "Collection[tuple[UserFolder, str]]") -> "SourceFolders":
         folder = source.user_folder
         own = [path for path in (paths[folder], defaults[folder]) if (folder, path) not in untrusted]
-        user = paths[folder] if paths[folder] in own else ""
-        folders = SourceFolders(source.name, user, "", source.markers, tuple(own))
-        if f"project-{source.without}" not in without:
-            folders.project = folders.find_project(start)
-        return folders
+        return _locate_source(
+            source, start, paths[folder], own, has_projects=f"project-{source.without}" not in without
+        )
 
     located = [locate(source, ()) for source in sources]
+    real_start = _real(start) or start
+    work_trees = {at: _find_upwards(at, REPOSITORY_MARKERS) for at in {start, real_start}}
     doubtful = {*paths.items(), *defaults.items()} - {item for item in paths.items() if item[0].option in given}
-    untrusted = _find_untrusted(start, doubtful, [folders.project for folders in located], home)
+    untrusted = _find_untrusted(work_trees, doubtful, [folders.project for folders in located], home)
     located = [locate(source, untrusted) for source in sources] if untrusted else located
     folders = {folder.option: path for folder, path in paths.items()}
     untrusted_folders = {folder.option: path for folder, path in paths.items() if (folder, path) in untrusted}
@@ -181,7 +192,22 @@ def resolve_locations(
         trust_all=trust_all,
         closed=_find_closed(start),
         lookalikes=_find_lookalikes(start, sources),
+        real_start=real_start,
+        work_tree=work_trees[real_start],
     )
+
+
+def _locate_source(
+    source: "LocatedSource", start: str, user: str, own: "list[str]", *, has_projects: bool
+) -> "SourceFolders":
+    found = SourceFolders(source.name, user if user in own else "", "", source.markers, tuple(own))
+    found.has_projects = has_projects
+    found.project = found.find_project(start) if has_projects else ""
+    return found
+
+
+def _count_chars(path: str) -> "tuple[int, str]":
+    return -len(path), path
 
 
 def _find_lookalikes(start: str, sources: "list[LocatedSource]") -> "tuple[tuple[str, str], ...]":
@@ -236,16 +262,15 @@ def account_home() -> str:
 
 
 def _find_untrusted(
-    start: str, folders: "set[tuple[UserFolder, str]]", projects: "list[str]", home: str
+    work_trees: "dict[str, str]", folders: "set[tuple[UserFolder, str]]", projects: "list[str]", home: str
 ) -> "Collection[tuple[UserFolder, str]]":
     """Return the folders of the user that are in a project: a variable led there, which may be a trick."""
     # Some hosts load a project's `.env`. A folder is in a project if it is below one of `projects`, below any folder that has
     # `.git` or `.agents/hooks`, or below the start itself, unless that is, or holds, the home folder. The account's own folders
     # are believed wherever they are, and so is everything in a project that holds the account's home.
-    starts = {start, _real(start) or start}
-    tops = {*projects}
-    for at in starts:
-        tops.add(_find_upwards(at, REPOSITORY_MARKERS))
+    # `work_trees` has the start, by its own path and its real one, and the nearest `.git` of each.
+    tops = {*projects, *work_trees.values()}
+    for at in work_trees:
         if not is_shared(at) and not f"{home}/".startswith(at.rstrip("/") + "/"):
             tops.add(at)
     tops -= {"", "/"}

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from boathook.testing.compare import await_files, compare, compare_answer, compare_any_order, compare_keys
-from boathook.testing.vectors import VECTORS_FOLDER, Fields, Vector, Workspace, load_vectors, open_workspace
+from boathook.testing.vectors import (
+    VECTORS_FOLDER,
+    Fields,
+    Vector,
+    Workspace,
+    is_file_change,
+    load_vectors,
+    open_workspace,
+)
 
 RunProcess = Callable[..., "subprocess.CompletedProcess[bytes]"]
 OWN_COMMAND = (sys.executable, "-m", "boathook")
@@ -83,8 +91,11 @@ class CommandLine:
 
     def dispatch(self, *flags: str) -> CommandResult:
         data, run = self.workspace.vector.data, self.workspace.vector.run
-        for event in data.get("before", ()):
-            self.call("run", *self.make_options(), stdin=json.dumps(self.workspace.fill_placeholders(event)))
+        for step in data.get("before", ()):
+            if is_file_change(step):
+                self.workspace.change_files(step)
+            else:
+                self.call("run", *self.make_options(), stdin=json.dumps(self.workspace.fill_placeholders(step)))
         stdin = data["stdin"] if "stdin" in data else json.dumps(self.workspace.fill_placeholders(data["event"]))
         arguments = [run["event"]] if "event" in run else []
         debug = ["--debug"] if run.get("debug") else []
@@ -95,6 +106,10 @@ class CommandLine:
         run = self.workspace.vector.run
         options = [word for name in names or ("host", "without") if name in run for word in (f"--{name}", run[name])]
         return [*options, *self.make_trust_options()]
+
+    def change_files(self) -> None:
+        for change in self.workspace.vector.changes:
+            self.workspace.change_files(change)
 
     def make_trust_options(self) -> list[str]:
         return [] if self.workspace.vector.needs_trust else ["--trust-all"]
@@ -118,6 +133,7 @@ def _check_command_answer(command_line: CommandLine, want: Fields) -> list[str]:
 
 
 def _check_command_list(command_line: CommandLine, want: Any) -> list[str]:
+    command_line.change_files()
     result = command_line.call("list", "--json", *command_line.make_trust_options())
     return compare_any_order("list", want, result.get_field("hooks"))
 
@@ -142,6 +158,7 @@ def _check_command_explain(command_line: CommandLine, want: Any) -> list[str]:
         arguments += ["--input", json.dumps(event["tool_input"])]
     if rest := {key: value for key, value in event.items() if key not in _OTHER_FIELDS}:
         arguments += ["--data", json.dumps(rest)]
+    command_line.change_files()
     return compare("explain", want, command_line.call(*arguments).get_field("hooks"))
 
 
@@ -231,8 +248,11 @@ class LibraryRun:
             event = self.read_event(data["event"])
             if "event" in run and "host" not in run:
                 event["event_type"] = run["event"]
+            before = data.get("before", ())
+            if self.workspace.vector.changes:
+                before = self._run_steps(before)
             with self.load_engine() as engine:
-                for earlier in data.get("before", ()):
+                for earlier in before:
                     self._add_notices(engine, engine.dispatch(self.read_event(earlier)))
                 self._verdict = self._dispatch_event(engine, event)
                 if (subagent := self.dialect.derive_subagent(self._verdict)) is not None:
@@ -250,6 +270,16 @@ class LibraryRun:
         if not host_file or event.kind.name != "pre-session":
             return engine.dispatch(event)
         return pass_on_exports(str(self.workspace.root / "state" / "sessions"), host_file, event, engine.dispatch)
+
+    def _run_steps(self, steps: Sequence[Any]) -> tuple[()]:
+        """Do what comes before the event, each step with an engine of its own, because files change; nothing is left of it."""
+        for step in steps:
+            if is_file_change(step):
+                self.workspace.change_files(step)
+                continue
+            with self.load_engine() as engine:
+                self._add_notices(engine, engine.dispatch(self.read_event(step)))
+        return ()
 
     def _add_notices(self, engine: Any, verdict: Any) -> Any:
         from boathook.entry.session_notices import add_session_notices
@@ -294,6 +324,8 @@ def _check_library_answer(library: LibraryRun, want: Fields) -> list[str]:
 
 
 def _check_library_list(library: LibraryRun, want: Any) -> list[str]:
+    for change in library.workspace.vector.changes:
+        library.workspace.change_files(change)
     with library.load_engine() as engine:
         rows = [_make_row(hook) for hook in engine.catalog.hooks]
     return compare_any_order("list", want, rows)

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,9 +40,19 @@ class Vector:
         return dict(self.data.get("run", {}))
 
     @property
+    def changes(self) -> list[Fields]:
+        """The changes of files among what comes before the event."""
+        return list(filter(is_file_change, self.data.get("before", ())))
+
+    @property
     def needs_trust(self) -> bool:
         """Whether project hooks need trust; most vectors are about something else."""
         return self.run.get("trust") == "asked"
+
+
+def is_file_change(step: Fields) -> bool:
+    """Whether something that comes before the event is a change of files, and not an event."""
+    return step.keys() in ({"remove"}, {"move"})
 
 
 def load_vectors(folder: Path = VECTORS_FOLDER, pattern: str = "") -> list[Vector]:
@@ -85,6 +96,20 @@ class Workspace:
         if set(value) == {"$join"}:
             return "".join(self.fill_placeholders(value["$join"]))
         return {key: self.fill_placeholders(item) for key, item in value.items()}
+
+    def change_files(self, change: Fields) -> None:
+        """Remove something, or move it; a second time this does nothing."""
+        if "move" in change:
+            source, target = map(self.resolve, change["move"])
+            if source.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source.rename(target)
+            return
+        path = self.resolve(change["remove"])
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
     @property
     def cwd(self) -> Path:

@@ -11,7 +11,6 @@ from typing import Any
 
 from boathook.core.approval import (
     DENY,
-    TRUST,
     Approval,
     TrustPlace,
     TrustRecord,
@@ -27,6 +26,7 @@ from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS, HooksConfig, tune_hook
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.files import FileError, read_text
+from boathook.system.locations import SourceFolders
 from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_files, replace_with_copies
 from boathook.trust.snapshot import FILE, MAX_SNAPSHOT_BYTES, Snapshot, SnapshotError, describe_root, read_snapshot
 from boathook.trust.store import TrustStore
@@ -72,10 +72,12 @@ class HookContent(Value):
 
 
 class ProjectHook(Value):
+    # `source` is the name of the row that it comes from.
     hook: Hook
     project: str
     config: HooksConfig
     record: TrustRecord | None = None
+    source: str = ""
 
 
 def make_relative(path: str, project: str) -> str:
@@ -99,8 +101,18 @@ class TrustJudge:
         self._anywhere_folders: set[str] = set()
         self._anywhere_bytes = 0
         self.project_hooks: list[ProjectHook] = []
+        # Trusted entries that changed so that they have another name.
+        self.replaced_keys: set[tuple[str, str, str]] = set()
 
     def judge_hooks(
+        self, read_hooks: tuple[ReadHook, ...], project: str, config: HooksConfig, folders: SourceFolders
+    ) -> tuple[ReadHook, ...]:
+        first = len(self.project_hooks)
+        judged = self._judge_all(read_hooks, project, config, folders.user)
+        self.project_hooks[first:] = [one.replace(source=folders.name) for one in self.project_hooks[first:]]
+        return judged
+
+    def _judge_all(
         self, read_hooks: tuple[ReadHook, ...], project: str, config: HooksConfig, user_folder: str
     ) -> tuple[ReadHook, ...]:
         others = tuple(hook for hook, _ in read_hooks)
@@ -206,7 +218,8 @@ class TrustJudge:
         denied = _find_denied(records)
         if not records and (replaced := self._find_replaced(hook, project, others)):
             self.project_hooks.append(ProjectHook(hook, project, config))
-            hook = hook.replace(matcher=_get_trusted_matcher(replaced))
+            hook = hook.replace(matcher=get_trusted_matcher(replaced))
+            self.replaced_keys |= {record.key for record in replaced}
             return self._mark(hook, MODIFIED, describe_change(CHANGED, hook.name))
         if not records or denied:
             return self._mark_undecided(hook, project, config, denied)
@@ -255,16 +268,6 @@ class TrustJudge:
             self.watched_paths += found.watch
         return self._places[project]
 
-    def has_trusted(self, project: str) -> bool:
-        records = self._store.find_place_records(self.find_place(project))
-        return any(record.decision == TRUST for record in records)
-
-    def has_reviewed_hook(self, project: str) -> bool:
-        """Whether there is a hook in a project that a person trusted there; one that is only trusted anywhere does not count."""
-        place = self.find_place(project)
-        records = [each.record for each in self.project_hooks if each.project == project]
-        return any(each is not None and each.decision == TRUST and each.covers(place) for each in records)
-
     def _find_records(self, hook: Hook, project: str) -> tuple[TrustRecord, ...]:
         return self._store.find_records(self.find_place(project), get_identity(hook, project))
 
@@ -297,14 +300,7 @@ class TrustJudge:
             return ""
 
     def _read_from_copy(self, hook: Hook, record: TrustRecord) -> ReadHook | None:
-        copy = self._store.find_copy(record.digest)
-        folder = resolve_copy_path(copy, 0, record.roots[0]) if copy and record.roots else ""
-        try:
-            text = read_text(f"{folder}/{os.path.basename(hook.path)}")
-        except FileError:
-            return None
-        trusted, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope)
-        return (trusted, written) if trusted.state == ARMED else None
+        return read_trusted_manifest(self._store, record, hook.path, hook.folder, hook.scope)
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
         by_user = bool(user_folder) and hook.state_reason.startswith(f"disabled by {user_folder}/")
@@ -317,18 +313,6 @@ class TrustJudge:
         records = self._store.find_place_records(self.find_place(project))
         gone = (record for record in records if record.identity not in present)
         return tuple(record for record in gone if _remove_digest(record.identity) == label)
-
-    def find_missing(self, project: str) -> tuple[TrustRecord, ...]:
-        if not project:
-            return ()
-        place = self.find_place(project)
-        here = [each for each in self.project_hooks if self.find_place(each.project) == place]
-        present = {_remove_digest(get_identity(each.hook, each.project)) for each in here}
-        return tuple(
-            record
-            for record in self._store.find_place_records(place)
-            if record.decision != DENY and not record.earlier and _remove_digest(record.identity) not in present
-        )
 
 
 def _count_bytes(content: HookContent) -> int:
@@ -350,7 +334,22 @@ def _remove_digest(identity: str) -> str:
     return identity.rpartition("#")[0] or identity
 
 
-def _get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
+def read_trusted_manifest(
+    store: TrustStore, record: TrustRecord, path: str, folder: str, scope: str
+) -> ReadHook | None:
+    """Return a HOOK.md hook as it was trusted, from its private copy; None if there is none."""
+    copy = store.find_copy(record.digest)
+    copied = resolve_copy_path(copy, 0, record.roots[0]) if copy and record.roots else ""
+    try:
+        text = read_text(f"{copied}/{os.path.basename(path)}")
+    except FileError:
+        return None
+    trusted, written = parse_manifest(text, path=path, folder=folder, scope=scope)
+    return (trusted, written) if trusted.state == ARMED else None
+
+
+def get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
+    """Return the matcher of a trusted entry of settings.json; one that matches everything if it is not certain."""
     if len(records) != 1:
         return ALL
     try:

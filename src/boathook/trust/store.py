@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord, resolve_copy_path
+from boathook.core.approval import DECISIONS, HIDE, TRUST, TrustPlace, TrustRecord, resolve_copy_path
 from boathook.errors import TrustError
 from boathook.system.files import FileError, read_regular, write_private
 from boathook.trust.snapshot import Snapshot, has_copies, remove_snapshot, write_snapshot
 
 _STORE_NAME, _LOCK_NAME, _COPIES_NAME = "trust.json", "trust.lock", "copies"
-_STORE_FORMAT = 3
+_STORE_FORMAT = 4
 _MAX_STORE_BYTES = 16 << 20
 # How many replaced reviews of one hook in one project are kept for other work trees.
 _MAX_EARLIER_RECORDS = 8
@@ -25,6 +25,7 @@ _RecordKey = tuple[str, str, str]
 _FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
     "project": str, "identity": str, "name": str, "decision": str, "digest": str, "roots": list, "files": list,
     "definition": str, "override": bool, "time": str, "repository": str, "folder": str, "anywhere": bool, "earlier": bool,
+    "source": str, "event": str,
 }  # fmt: skip
 
 
@@ -55,7 +56,13 @@ class TrustStore:
         return tuple(sorted(newest_first, key=lambda record: record.project != place.project))
 
     def find_place_records(self, place: TrustPlace) -> tuple[TrustRecord, ...]:
-        return tuple(record for record in self._records.values() if record.counts_in(place))
+        """Return the decisions that count for hooks of a project: to trust or to deny them."""
+        return tuple(one for one in self._records.values() if one.decision != HIDE and one.counts_in(place))
+
+    def find_hidden(self, place: TrustPlace) -> set[tuple[str, str]]:
+        """Return the trusted hooks that a project may hide: the way to each from there, and its digest."""
+        records = (one for one in self._records.values() if one.decision == HIDE and one.covers(place))
+        return {(record.identity, record.digest) for record in records}
 
     def find_anywhere(self, folder_name: str, place: TrustPlace) -> dict[str, TrustRecord]:
         """Return the records that count in any folder, by their digests; only a hook folder of this name can have one."""
@@ -208,10 +215,12 @@ def _from_json(row: Any) -> TrustRecord:
     for name, expected in _FIELD_TYPES.items():
         if not isinstance(row[name], expected):
             raise ValueError(f"'{name}' of a record has the wrong type")
-    if row["decision"] not in (TRUST, DENY):
+    if row["decision"] not in DECISIONS:
         raise ValueError(f"a record has the decision {row['decision']!r}")
     digest = row["digest"]
-    if row["decision"] == TRUST and not (len(digest) == 64 and all(char in "0123456789abcdef" for char in digest)):
+    if row["decision"] in (TRUST, HIDE) and not (
+        len(digest) == 64 and all(char in "0123456789abcdef" for char in digest)
+    ):
         raise ValueError("a record has no digest")
     if row["anywhere"] and not row["roots"]:
         raise ValueError("a record for any folder has no roots")

@@ -6,8 +6,8 @@ import os
 
 from boathook.core.approval import compute_hook_digest
 from boathook.core.catalog import Catalog, Plan, mark_untrusted
-from boathook.core.hook import ARMED, MODIFIED, SHADOWED, USER
-from boathook.core.notices import hide_hook_text
+from boathook.core.hook import ARMED, MODIFIED, REMOVED, SHADOWED, USER, Script
+from boathook.core.notices import describe_absence, hide_hook_text
 from boathook.trust.snapshot import SnapshotError, describe_root, has_copies, read_snapshot
 
 TYPE_CHECKING = False
@@ -72,5 +72,7 @@ class VerifiedCatalog:
         change = find_change(hook.approval)
         if not change:
             return None
-        why = describe_change(change, hook.name)
-        return hook.order, hide_hook_text(mark_untrusted(hook, MODIFIED, why, self._catalog.settings.untrusted))
+        state, why = MODIFIED, describe_change(change, hook.name)
+        if isinstance(hook.handler, Script) and not os.path.lexists(hook.path):
+            state, why = REMOVED, describe_absence(REMOVED, hook.name)
+        return hook.order, hide_hook_text(mark_untrusted(hook, state, why, self._catalog.settings.untrusted))

@@ -30,6 +30,21 @@ def find_trust_place(project: str) -> LocatedPlace:
     return LocatedPlace(TrustPlace(real, repository, folder), tuple(watch))
 
 
+def list_work_trees(folder: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the work trees that a real folder is in, each with its repository, and the paths that this depends on."""
+    found, watch = list[tuple[str, str]](), list[str]()
+    while True:
+        top, searched = _find_top(folder)
+        watch += searched
+        if not top:
+            return found, watch
+        repository = _find_repository_of(top, watch)
+        found += [(top, repository)] if repository else []
+        if top == "/":
+            return found, watch
+        folder = os.path.dirname(top)
+
+
 def is_moved_work_tree(project: str) -> bool:
     """Whether a folder is in a work tree that its repository does not know at this place, as after a plain `mv`."""
     top, _ = _find_top(os.path.realpath(project))
