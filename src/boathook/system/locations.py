@@ -155,8 +155,7 @@ def resolve_locations(
     """Resolve every folder for a start folder: this is the only place that decides where things are and what to believe."""
     # `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
     # leave out, with `project-` before the name only their projects.
-    given = {option: path for option, path in given.items() if path} if given else {}
-    home = find_home(env)
+    home, given = find_home(env), {option: path for option, path in (given or {}).items() if path}
     sources = [source for source in sources if source.without not in without]
     if STATE_FOLDER.option in given:
         # A cache that a variable names could hold a forged catalogue, although all other folders are fixed.
@@ -169,9 +168,7 @@ def resolve_locations(
     def locate(source: "LocatedSource", untrusted: "Collection[tuple[UserFolder, str]]") -> "SourceFolders":
         folder = source.user_folder
         own = [path for path in (paths[folder], defaults[folder]) if (folder, path) not in untrusted]
-        return _locate_source(
-            source, start, paths[folder], own, has_projects=f"project-{source.without}" not in without
-        )
+        return _locate_source(source, start, paths[folder], own, without)
 
     located = [locate(source, ()) for source in sources]
     real_start = _real(start) or start
@@ -198,11 +195,11 @@ def resolve_locations(
 
 
 def _locate_source(
-    source: "LocatedSource", start: str, user: str, own: "list[str]", *, has_projects: bool
+    source: "LocatedSource", start: str, user: str, own: "list[str]", without: "Collection[str]"
 ) -> "SourceFolders":
     found = SourceFolders(source.name, user if user in own else "", "", source.markers, tuple(own))
-    found.has_projects = has_projects
-    found.project = found.find_project(start) if has_projects else ""
+    found.has_projects = f"project-{source.without}" not in without
+    found.project = found.find_project(start) if found.has_projects else ""
     return found
 
 
