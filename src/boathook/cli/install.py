@@ -12,7 +12,8 @@ import click
 
 from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
-from boathook.cli.show import confirm_action, echo, format_count, print_json, print_table
+from boathook.cli.person import confirm_change, require_person
+from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
 from boathook.hosts.capabilities import find_unsupported
@@ -59,9 +60,9 @@ def install_host(
 ) -> int:
     """Make an agent call boathook.
 
-    This edits the agent's own configuration and keeps everything else in it. You see a diff, and at a terminal you
-    are asked. HOST is a name from `boathook hosts`. `uninstall` restores the files byte for byte. Installing twice
-    changes nothing.
+    This edits the agent's own configuration and keeps everything else in it. You see a diff and are asked, at the
+    terminal; without one, nothing is written unless you pass --yes. HOST is a name from `boathook hosts`. `uninstall`
+    restores the files byte for byte. Installing twice changes nothing.
 
     \b
     Exit codes: 0 it is installed, 1 it is not.
@@ -77,6 +78,8 @@ def install_host(
     _refuse_untrusted_folders(target)
     _refuse_second_scope(setup, target, registry)
     plan = plan_install(setup, target, registry)
+    if not dry_run:
+        _require_person(plan, state)
     unsupported = _find_unsupported_hooks(setup, project or None, state)
     if not as_json:
         _print_diff(plan)
@@ -112,6 +115,8 @@ def uninstall_host(
     """
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
     plan = plan_removal(setup, _resolve_target(setup, registry, project, state, user=user), registry)
+    if not dry_run:
+        _require_person(plan, state)
     if not as_json:
         _print_diff(plan)
     is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
@@ -249,12 +254,14 @@ def _refuse_untrusted_folders(target: InstallTarget) -> None:
         raise ConfigError(f"{target.untrusted[0]} is inside a project: {fix}")
 
 
+def _require_person(plan: InstallPlan, state: str | None) -> None:
+    folders = plan.target.folders.values()
+    require_person(state, folders=folders, files=[change.path for change in plan.changes])
+
+
 def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_install: bool) -> bool:
-    """Write the changes, if there are any, unless there is a person to ask who refuses."""
-    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or confirm_action("Write this?", default=True)
-    if not is_wanted:
-        echo("Nothing was written: you answered no.", err=True)
-    if plan.is_empty or not is_wanted:
+    """Write the changes, if there are any and a person wants them."""
+    if plan.is_empty or not confirm_change("Write this?", yes=yes, default=True):
         return False
     apply_plan(plan, registry, is_install=is_install)
     return True
