@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog, resolve_state
+from boathook.cli.allow import describe_pause
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, format_count, print_json, print_table
@@ -26,6 +27,8 @@ from boathook.install.host_files import InstallTarget, make_folder_trust_file, r
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
+from boathook.ledger.writer import make_timestamp
+from boathook.permits.unlock import read_unlock_end
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -152,15 +155,19 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     Exit codes: 0 every installation works, 1 some do not.
     """
     registry = InstallRegistry(resolve_state(state))
+    unlock_end = read_unlock_end(registry.state)
     target = resolve_install_target(USER, project, state)
     statuses = host_status.list_statuses(target, registry)
     notes = host_status.find_double_readers(statuses)
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
-        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes})
+        until = make_timestamp(unlock_end) if unlock_end else None
+        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes, "unlocked_until": until})
     else:
         _print_statuses(statuses, notes, target)
+        if unlock_end:
+            echo(describe_pause(unlock_end), "bold yellow")
     return int(not is_healthy)
 
 
