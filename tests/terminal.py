@@ -56,7 +56,7 @@ def run_at_terminal(
         if ready and not part:
             break
         out += part
-        text = out[seen:].decode("utf-8", "replace")
+        text = out[seen:].decode("utf-8", "replace").replace("\r\n", "\n")
         match = re.search(prompt, text, re.MULTILINE) if rest and part else None
         if match:
             seen = len(out)
@@ -96,3 +96,12 @@ def make_agent_script(folder: Path, name: str) -> list[str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("import subprocess, sys\nsys.exit(subprocess.run(sys.argv[1:]).returncode)\n")
     return [str(node), str(path)]
+
+
+# The prompt of a command that wants the end of a digest typed, which is its group.
+DIGEST_PROMPT = r"digest +[0-9a-f]{60}([0-9a-f]{4})\n[\s\S]*characters of the digest: $"
+
+
+def type_digest(project: ScratchProject, *arguments: str, answer: str = "{digits}", **options) -> tuple[int, str]:
+    """Run `boathook` at a terminal, and type what it wants to be typed, or another answer."""
+    return run_boathook(project, arguments, [answer], prompt=DIGEST_PROMPT, **options)

@@ -35,7 +35,6 @@ COMMANDS = {
     "convert --move": ["convert", "settings-to-hookmd", "--move", "--yes"],
     "convert --user": ["convert", "settings-to-hookmd", "--user", "--yes"],
     "unlock": ["unlock", "30m"],
-    "unlock --end": ["unlock", "--end"],
     "allow": ["allow", "0123456789ab"],
 }
 FREE = {
@@ -44,6 +43,7 @@ FREE = {
     "a dry run of a removal": ["uninstall", "codex", "--dry-run"],
     "a conversion that adds hooks of the project": ["convert", "settings-to-hookmd", "--yes"],
     "what is paused": ["unlock"],
+    "the end of a pause": ["unlock", "--end"],
     "status": ["status"],
 }
 VARIABLES = [name for setup in list_setups() for name in setup.agent_variables]

@@ -42,14 +42,12 @@ class PermitStore:
         return CallObjections(question, lambda digest: self._take(digest, name))
 
     def _take(self, digest: str, call: str) -> UsedPermit | None:
-        known = self._taken.get((digest, call)) if call else None
-        if known is not None and known.permit.counts_at(self._now()):
-            return known
         permit = take_permit(self._state, digest, self._now())
         if permit is None:
-            return None
+            known = self._taken.get((digest, call)) if call else None
+            return known if known is not None and known.permit.counts_at(self._now()) else None
         used = UsedPermit(permit)
-        # Only the last one: a call is at most one at a time of its number.
+        # The last one is enough: the parts of a call come one after the other.
         self._taken = {(digest, call): used} if call else {}
         return used
 
