@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.scratch_project import ScratchProject
 
-
 # Its standard input becomes the controlling terminal of its session.
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios

@@ -113,7 +113,7 @@ def _find_permits(locations: Locations, origin: dict[str, str]) -> Callable[[], 
 
     def open_permits() -> Permits:
         if not opened:
-            from boathook.permits.store import PermitStore
+            from boathook.permits.call_permits import PermitStore
 
             opened.append(PermitStore(locations.state, origin))
         return opened[0]

@@ -45,13 +45,13 @@ def run(project, monkeypatch, capsysbinary):
     return call
 
 
-def test_without_a_terminal_nothing_is_written_unless_it_is_said(project, run):
+def test_without_a_terminal_nothing_is_written_without_yes(project, run):
     for arguments in (("install", "gemini"), ("uninstall", "gemini")):
         before = everything(project)
         code, out, err = run(*arguments, yes=False)
         assert (code, everything(project)) == (1, before)
         assert out.startswith("--- ")
-        assert err == "Nothing was changed: there is no terminal to ask at. If you have read the above, add --yes\n"
+        assert err == "Nothing was changed: there is no terminal to ask at. To do it without a question, add --yes\n"
         run("install", "gemini")
     assert state(project, "gemini") == ("installed", ())
 

@@ -113,7 +113,9 @@ def test_with_a_scratch_home_everything_is_free(project, words):
     project.write_hook("guard", scope="project", script="exit 0")
     agent = make_agent(project.base / "bin", "claude")
     env = {**project.environment, "CLAUDECODE": "1"}
-    done = subprocess.run([agent, *project.make_argv(*words)], cwd=project.path, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [agent, *project.make_argv(*words)], cwd=project.path, env=env, capture_output=True, text=True
+    )
     assert "only a person" not in done.stderr
 
 
@@ -135,7 +137,7 @@ def test_an_empty_variable_does_not_count(account):
     assert run([*boathook, "untrust", "guard", "--yes"], project, CLAUDECODE="").returncode == 0
 
 
-def test_a_terminal_that_outlives_its_agent_is_told_how_to_get_out(account):
+def test_a_terminal_that_outlives_its_agent_gets_the_way_out(account):
     project, boathook = account
     move_state(project)
     # As tmux: a process that leaves the agent behind and keeps its variables.
@@ -144,7 +146,6 @@ def test_a_terminal_that_outlives_its_agent_is_told_how_to_get_out(account):
     leave = "import os, sys\nif os.fork(): os._exit(0)\nos.setsid()\nos.execvp('sh', ['sh', '-c', sys.argv[1]])"
     agent = make_agent(project.base / "bin", "claude")
     env = environment(project, CLAUDECODE="1", CODE=AS_ACCOUNT)
-    wait = f"{sys.executable} -c '{leave}' '{script}'; sleep 0.3"
     (project.base / "leave.py").write_text(leave)
     (project.base / "inner.sh").write_text(script)
     wait = f'"{sys.executable}" "{project.base}/leave.py" "$(cat "{project.base}/inner.sh")"'
@@ -177,20 +178,24 @@ def test_a_person_at_a_terminal_is_asked_there_and_not_on_standard_input(account
 
 @pytest.mark.parametrize("words", [["untrust", "guard"], ["deny", "guard"], ["uninstall", "codex"],
                                    ["convert", "settings-to-hookmd"]])  # fmt: skip
-def test_without_a_terminal_nothing_is_changed_unless_it_is_said(account, words):
+def test_without_a_terminal_nothing_is_changed_without_yes(account, words):
     project, boathook = account
     move_state(project)
     before = snapshot(project)
     done = run([*boathook, *words], project)
     assert (done.returncode, snapshot(project)) == (1, before)
-    assert "Nothing was changed: there is no terminal to ask at. If you have read the above, add --yes\n" in done.stderr
+    assert (
+        "Nothing was changed: there is no terminal to ask at. To do it without a question, add --yes\n" in done.stderr
+    )
     assert run([*boathook, *words, "--yes"], project).returncode == 0
 
 
 def test_the_end_of_input_at_the_terminal_is_not_a_yes(account):
     project, boathook = account
     move_state(project)
-    code, text = run_at_terminal([*boathook, "uninstall", "codex"], ["\x04"], cwd=project.path, env=environment(project))
+    code, text = run_at_terminal(
+        [*boathook, "uninstall", "codex"], ["\x04"], cwd=project.path, env=environment(project)
+    )
     assert (code, "Aborted!" in text) == (1, True)
 
 
@@ -207,7 +212,11 @@ AGENTS = {
     "the file of a version": ["claude", "--resume"],
     "codex by node": ["node", "/usr/lib/node_modules/@openai/codex/bin/codex.js"],
     "gemini by node": ["node", "/usr/local/bin/gemini"],
-    "gemini that started itself again": ["/usr/bin/node", "--max-old-space-size=9", "/x/@google/gemini-cli/dist/index.js"],
+    "gemini that started itself again": [
+        "/usr/bin/node",
+        "--max-old-space-size=9",
+        "/x/@google/gemini-cli/dist/index.js",
+    ],
     "qwen": ["node", "/x/node_modules/@qwen-code/qwen-code/cli-entry.js"],
     "Kimi Code": ["node", "/x/@moonshot-ai/kimi-code/dist/main.mjs", "-p"],
     "kimi-cli": ["/x/bin/python3", "/x/bin/kimi"],
@@ -271,7 +280,7 @@ def test_variables_and_packages_belong_to_one_agent():
         assert len(names) == len(set(names))
 
 
-def test_the_json_of_install_says_that_nothing_was_changed_without_a_terminal(account):
+def test_the_json_of_install_shows_that_nothing_was_changed_without_a_terminal(account):
     project, boathook = account
     done = run([*boathook, "install", "claude", "--json"], project)
     assert (done.returncode, json.loads(done.stdout)["changed"]) == (1, False)

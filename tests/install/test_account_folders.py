@@ -75,7 +75,7 @@ TEXTS = {
     "JSON in JSON": json.dumps({"c": "python hook_entry.py --state /a/b --config '/c d/e' --host x"}),
     "a list of words": json.dumps(["hook_entry.py", "--state", "/a/b", "--config", "/c d/e"]),
     "with =": "hook_entry.py --state=/a/b --config='/c d/e'",
-    "TOML": 'command = "hook_entry.py --state /a/b --config \'/c d/e\'"',
+    "TOML": "command = \"hook_entry.py --state /a/b --config '/c d/e'\"",
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ import pytest
 import boathook
 from boathook.core.outcome import Decision
 from boathook.inprocess.operations import ToolCall
-from tests.scratch_project import make_project, make_settings
+from tests.scratch_project import make_project
 from tests.terminal import type_digest
 
 NO = "echo no >&2; exit 2"
@@ -196,7 +195,7 @@ def test_the_other_hooks_are_still_asked_and_a_new_objection_is_a_new_question(p
 
 
 def test_a_new_objection_of_an_earlier_hook_does_not_lose_those_that_were_allowed(project):
-    project.write_hook("first", 'test ! -e object || { echo new >&2; exit 2; }', fields={"priority": 300})
+    project.write_hook("first", "test ! -e object || { echo new >&2; exit 2; }", fields={"priority": 300})
     project.write_hook("second", NO)
     allow(project, send(project))
     (project.path / "object").touch()
@@ -207,7 +206,7 @@ def test_a_new_objection_of_an_earlier_hook_does_not_lose_those_that_were_allowe
 
 
 def test_a_reason_may_change_but_the_way_of_failing_may_not(project):
-    project.write_hook("guard", 'test ! -e fail || exit 1; date +%N >&2; exit 2', fields={"on_failure": "block"})
+    project.write_hook("guard", "test ! -e fail || exit 1; date +%N >&2; exit 2", fields={"on_failure": "block"})
     (project.path / "fail").touch()
     allow(project, send(project))
     (project.path / "fail").unlink()
@@ -220,14 +219,10 @@ def test_a_reason_may_change_but_the_way_of_failing_may_not(project):
 
 def test_no_opinion_is_not_an_approval(project):
     project.write_hook("guard", NO)
-    allow(project, send(project))
-    done = project.run("run", "--host", "claude", stdin=json.dumps({
-        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "x"}, "cwd": str(project.path)}))  # fmt: skip
-    record = re.search(r'"id": "(\w+)"', project.run("log", "--json").stdout.splitlines()[-1])
-    assert "deny" in done.stdout
-    type_digest(project, "allow", record.group(1))
-    done = project.run("run", "--host", "claude", stdin=json.dumps({
-        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "x"}, "cwd": str(project.path)}))  # fmt: skip
+    answer, _ = run_host(project, "claude", "PreToolUse")
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert type_digest(project, "allow", find_last_id(project))[0] == 0
+    _, done = run_host(project, "claude", "PreToolUse")
     assert (done.returncode, "permissionDecision" in done.stdout) == (0, False)
 
 
@@ -302,13 +297,13 @@ def test_each_file_of_a_patch_has_an_objection_of_its_own(project):
     allow(project, one)
     two = send(project, event)
     assert (two["decision"], two["runs"][-1]["file"]) == ("block", "two.txt")
-    code, text = allow(project, two)
+    _, text = allow(project, two)
     assert "because of one.txt" in text
     assert "because of two.txt" in text
     assert send(project, event)["decision"] == "none"
 
 
-def test_hooks_that_nobody_trusts_can_be_passed_over_if_they_block(project):
+def test_untrusted_hooks_that_block_can_be_passed_over(project):
     project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
     project.write_hook("theirs", "exit 0", scope="project")
     verdict = send(project)
@@ -352,7 +347,7 @@ def test_an_agent_that_cannot_ask_passes_on_how_a_person_can_allow_it(project):
     assert "deny" not in json.dumps(run_host(project, "codex", "PreToolUse")[0])
 
 
-def test_an_agent_that_asks_and_a_plain_block_say_nothing_of_it(project):
+def test_an_agent_that_asks_and_a_plain_block_do_not_name_the_command(project):
     project.write_hook("guard", ASK)
     assert "boathook allow" not in json.dumps(run_host(project, "claude", "PreToolUse")[0])
     project.write_hook("guard", NO)
@@ -360,7 +355,7 @@ def test_an_agent_that_asks_and_a_plain_block_say_nothing_of_it(project):
         assert "boathook allow" not in json.dumps(run_host(project, host, "PreToolUse")[0])
 
 
-def test_no_ask_says_it(project):
+def test_no_ask_names_the_command(project):
     project.write_hook("guard", ASK)
     verdict = send(project, None, "--no-ask")
     assert verdict["reasons"][-1] == (
@@ -402,11 +397,9 @@ def test_of_many_equal_calls_at_once_one_passes(project):
 
 def test_a_call_that_is_killed_has_used_its_permit_up(project):
     project.write_hook("guard", NO, fields={"priority": 300})
-    project.write_hook("slow", 'touch begun; test -e go || sleep 600', fields={"timeout": 700000})
+    project.write_hook("slow", "touch begun; test -e go || sleep 600", fields={"timeout": 700000})
     allow(project, send(project))
-    child = subprocess.Popen(
-        project.make_argv("run"), stdin=subprocess.PIPE, cwd=project.path, env=project.environment
-    )
+    child = subprocess.Popen(project.make_argv("run"), stdin=subprocess.PIPE, cwd=project.path, env=project.environment)
     child.stdin.write(json.dumps(call(project)).encode())
     child.stdin.close()
     while not (project.path / "begun").exists():

@@ -65,7 +65,7 @@ def test_a_duration_that_is_not_one_is_an_error(project, text):
     assert "is not a time to pause for: write 90s, 30m or 2h, and at most 8h" in done.stderr or text == "-5m"
 
 
-def test_a_session_is_told_once_the_person_and_the_model(project):
+def test_a_session_reports_it_once_to_the_person_and_to_the_model(project):
     write_unlock(str(project.state), 600)
     project.write_hook("context", "exit 0")
     first = json.loads(run_host(project, "claude").stdout)
@@ -80,7 +80,7 @@ def test_a_session_is_told_once_the_person_and_the_model(project):
     assert run_host(project, "claude").stdout != ""
 
 
-def test_an_event_that_no_hook_wants_says_it_too(project):
+def test_an_event_that_no_hook_wants_reports_it_too(project):
     assert run_host(project, "claude").stdout == ""
     write_unlock(str(project.state), 600)
     assert "self-protection is paused" in run_host(project, "claude").stdout

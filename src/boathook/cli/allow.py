@@ -22,7 +22,7 @@ from boathook.core.text import reveal_text
 from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.record import make_allow_record, make_unlock_record
 from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
-from boathook.permits.store import find_question, write_permit
+from boathook.permits.call_permits import find_question, write_permit
 from boathook.permits.unlock import MAX_UNLOCK_SECONDS, read_unlock_end, remove_unlock, write_unlock
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}

@@ -50,6 +50,9 @@ def convert_hooks(
     if any(row.status == CONVERTED for row in plan.rows) and not move:
         plan = plan.replace(notes=(*plan.notes, _RUNS_TWICE))
     files = list_files(plan, ends)
+    source, target = (ends.settings, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
+    if not as_json:
+        _print_rows(plan, source)
     if not dry_run and files:
         # New hooks of a project need trust before they run, so an agent may write those.
         if move or user:
@@ -57,15 +60,14 @@ def convert_hooks(
         if not confirm_change(_make_question(plan), yes=yes, default=True):
             return 1
     backup = "" if dry_run else apply_conversion(plan, ends, project)
-    source, target = (ends.settings, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
     if as_json:
         about = {"direction": direction, "from": source, "to": target, "dry_run": dry_run, "move": move}
         rows = [pick_fields(row, *row.FIELDS) for row in plan.rows]
         written = [{"path": path, "content": data.decode() if dry_run else None} for path, data in files.items()]
         backups = {"backed_up": plan.manifests_to_rename, "backup": backup or None}
         print_json({**about, "hooks": rows, "notes": plan.notes, "files": written, **backups})
-    else:
-        _print_result(plan, source, files if dry_run else None, backup)
+    elif plan.rows:
+        _print_result(plan, files if dry_run else None, backup)
     return int(any(row.status == LEFT for row in plan.rows))
 
 
@@ -74,15 +76,17 @@ def _make_question(plan: ConversionPlan) -> str:
     return f"Convert {list_names(names)}?"
 
 
-def _print_result(plan: ConversionPlan, source: str, planned: dict[str, bytes] | None, backup: str) -> None:
-    """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
+def _print_rows(plan: ConversionPlan, source: str) -> None:
     if not plan.rows:
         echo(f"There are no hooks in {source}: nothing to convert.")
-        return
     for row in plan.rows:
         echo(f"{row.status:9}  {row.name}" + (f"  →  {row.to}" if row.to else ""), _STYLES[row.status])
         for text in filter(None, (row.reason, *row.notes)):
             echo(f"           {text}")
+
+
+def _print_result(plan: ConversionPlan, planned: dict[str, bytes] | None, backup: str) -> None:
+    """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
     for path, data in (planned or {}).items():
         echo(f"would write {path}:", "bold")
         for line in data.decode().splitlines():

@@ -86,8 +86,7 @@ def install_host(
     unsupported = _find_unsupported_hooks(setup, project or None, state)
     if not as_json:
         _print_diff(plan)
-        for text in [f"{name}: {text}" for name, texts in unsupported.items() for text in texts]:
-            echo(f"in {host}, {text}", "yellow")
+        _print_unsupported(host, unsupported)
     is_refused = strict and bool(unsupported)
     if is_refused:
         hooks = format_count(len(unsupported), "hook")
@@ -281,6 +280,12 @@ def _print_diff(plan: InstallPlan) -> None:
         old, new = ((data or b"").decode("utf-8", "backslashreplace").splitlines() for data in states)
         for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
             echo(line, _DIFF_STYLES.get(line[:1], ""))
+
+
+def _print_unsupported(host: str, unsupported: dict[str, list[str]]) -> None:
+    for name, texts in unsupported.items():
+        for text in texts:
+            echo(f"in {host}, {name}: {text}", "yellow")
 
 
 def _print_installation(plan: InstallPlan) -> None:

@@ -89,7 +89,7 @@ def confirm_change(question: str, *, yes: bool, default: bool = False) -> bool:
         return True
     answer = confirm_action(question, default=default)
     if answer is None:
-        echo(f"Nothing was changed: {NO_TERMINAL}. If you have read the above, add --yes", "yellow", err=True)
+        echo(f"Nothing was changed: {NO_TERMINAL}. To do it without a question, add --yes", "yellow", err=True)
     elif not answer:
         echo("Nothing was changed: you answered no.", err=True)
     return bool(answer)

@@ -20,7 +20,7 @@ from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.schema import LedgerRecord
 from boathook.ledger.writer import SPILL_NAME
-from boathook.permits.store import read_question
+from boathook.permits.call_permits import read_question
 
 _MAX_SHOWN, _MAX_ENDS = 5, 1000
 

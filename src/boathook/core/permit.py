@@ -73,17 +73,12 @@ class Question(Value):
         return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
 
     @classmethod
-    def parse(cls, fields: dict[str, Any]) -> Question:
-        """Make a question from JSON; TypeError or ValueError if it is not one."""
-        question = cls(**{**fields, "objections": parse_objections(fields.get("objections"))})
-        texts = [
-            value for name, value in question.to_dict().items() if name not in ("time", "tool_input", "objections")
-        ]
-        _require(all(isinstance(text, str) for text in texts) and isinstance(question.time, float))
-        return question
+    def parse(cls, fields: Any) -> Question:
+        """Make a question from JSON; TypeError if it is not one."""
+        return cls(**_check_fields(fields, cls, ("time",), ("tool_input",)))
 
 
-class Permit(Value):
+class CallPermit(Value):
     """A person's permission for one call; it counts from `begin` until `end`."""
 
     id: str
@@ -96,33 +91,37 @@ class Permit(Value):
         return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
 
     @classmethod
-    def parse(cls, fields: dict[str, Any]) -> Permit:
-        permit = cls(**{**fields, "objections": parse_objections(fields.get("objections"))})
-        has_times = isinstance(permit.begin, float) and isinstance(permit.end, float)
-        _require(isinstance(permit.id, str) and isinstance(permit.digest, str) and has_times)
-        return permit
+    def parse(cls, fields: Any) -> CallPermit:
+        return cls(**_check_fields(fields, cls, ("begin", "end")))
 
     def counts_at(self, now: float) -> bool:
         """Whether it counts now: not before it began, as after a clock was set back, and for no longer than any may."""
         return self.begin <= now < self.end <= self.begin + PERMIT_SECONDS
 
 
-def parse_objections(values: Any) -> tuple[Objection, ...]:
-    _require(isinstance(values, list))
-    objections = tuple(Objection(**fields) for fields in values)
-    _require(all(isinstance(text, str) for one in objections for text in one.to_tuple()))
-    return objections
-
-
-def _require(is_valid: bool) -> None:  # noqa: FBT001
-    if not is_valid:
-        raise TypeError("a field has another type")
+def _check_fields(
+    fields: Any, record: type[Value], numbers: tuple[str, ...] = (), others: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the fields of a record from JSON, all but `numbers` and `others` texts; TypeError if one is missing or wrong."""
+    given: dict[str, Any] = fields if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    if given.keys() != set(record.FIELDS):
+        raise TypeError("another set of fields")
+    checked: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "objections" and isinstance(value, list):
+            objections: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            checked[name] = tuple(Objection(**_check_fields(one, Objection)) for one in objections)
+        elif name not in others and not isinstance(value, float if name in numbers else str):
+            raise TypeError(f"'{name}' has another type")
+        else:
+            checked[name] = value
+    return checked
 
 
 class UsedPermit:
     """A permit that was taken for a call: each of its objections is lifted once."""
 
-    def __init__(self, permit: Permit) -> None:
+    def __init__(self, permit: CallPermit) -> None:
         self.permit = permit
         self._left = [objection.key for objection in permit.objections]
 

@@ -7,7 +7,7 @@ import stat
 import time
 
 from boathook.core.json_text import JsonError, decode, dump_line, loads
-from boathook.core.permit import PERMIT_SECONDS, CallObjections, Permit, Question, UsedPermit, make_question
+from boathook.core.permit import PERMIT_SECONDS, CallObjections, CallPermit, Question, UsedPermit, make_question
 from boathook.errors import ConfigError
 from boathook.system.files import FileError, read_regular, write_private
 
@@ -88,9 +88,9 @@ def read_question(state: str, record_id: str, now: float) -> Question | None:
     return question if question.id == record_id and question.time <= now < question.time + PERMIT_SECONDS else None
 
 
-def write_permit(state: str, question: Question, now: float) -> Permit:
-    """Permit the call of a question, and close the question."""
-    permit = Permit(question.id, question.digest, now, now + PERMIT_SECONDS, question.objections)
+def write_permit(state: str, question: Question, now: float) -> CallPermit:
+    """CallPermit the call of a question, and close the question."""
+    permit = CallPermit(question.id, question.digest, now, now + PERMIT_SECONDS, question.objections)
     data = dump_line(permit.to_json())
     folder = f"{state}/{_PERMITS}"
     write_private(f"{folder}/{permit.digest}{_ENDING}", data)
@@ -99,7 +99,7 @@ def write_permit(state: str, question: Question, now: float) -> Permit:
     return permit
 
 
-def take_permit(state: str, digest: str, now: float) -> Permit | None:
+def take_permit(state: str, digest: str, now: float) -> CallPermit | None:
     """Return the permit for a call and remove it, so that no other call has it; None if there is none that counts."""
     folder = f"{state}/{_PERMITS}"
     mine = f"{digest}.{os.getpid()}-{os.urandom(4).hex()}"
@@ -109,7 +109,7 @@ def take_permit(state: str, digest: str, now: float) -> Permit | None:
     except OSError:
         return None
     try:
-        permit = Permit.parse(_read_own(folder, mine))
+        permit = CallPermit.parse(_read_own(folder, mine))
     except (TypeError, ValueError):
         return None
     finally:
