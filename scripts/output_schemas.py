@@ -373,8 +373,8 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
     ),
     "uninstall": _make_output("What was changed for an agent.", _INSTALLATION),
     "status": _make_output(
-        "Which agents call boathook; `ok` is false if any installation does not work.",
-        {"ok": _FLAG, "hosts": _make_list(_HOST_STATUS), "notes": _TEXTS},
+        "Which agents call boathook; `ok` is false if any installation does not work. `unlocked_until` is the end of a pause.",
+        {"ok": _FLAG, "hosts": _make_list(_HOST_STATUS), "notes": _TEXTS, "unlocked_until": _TEXT_OR_NULL},
     ),
     "hosts": _make_output("The agents, and what hooks can do in each.", {"hosts": _make_list(_HOST)}),
     "events": _make_output("The events.", {"events": _make_list(_EVENT)}),

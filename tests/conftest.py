@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
+import termios
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +28,21 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("explore"), max_examples=3000)
 settings.load_profile("same")
+
+
+def _leave_terminal() -> None:
+    """Give up the terminal that the tests were started at: commands would ask their questions there."""
+    try:
+        handle = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return
+    # The terminal of a session that this process leads is that of others, too.
+    if os.getsid(0) != os.getpid():
+        fcntl.ioctl(handle, termios.TIOCNOTTY)
+    os.close(handle)
+
+
+_leave_terminal()
 
 SECURITY = Path(__file__).with_name("security")
 # What may be skipped in continuous integration, and why.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from boathook.core.event import EventKind
     from boathook.core.verdict import Call, Exit, Skip, StartedHook
     from boathook.dialects.dialect import HostDialect
-    from boathook.engine import BackgroundRunner
+    from boathook.engine import BackgroundRunner, Permits
     from boathook.loader import Loaded
     from boathook.process.spawn import Spawn
     from boathook.system.locations import Locations
@@ -58,6 +58,7 @@ class _EngineSetup(Value):
     recorder: Recorder | None = None
     can_ask: bool = True
     trace: Callable[[str], None] | None = None
+    open_permits: Callable[[], Permits] | None = None
 
 
 def load(
@@ -99,8 +100,25 @@ def load(
         recorder,
         can_ask=can_ask,
         trace=debug,
+        open_permits=_find_permits(locations, origin),
     )
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
+
+
+def _find_permits(locations: Locations, origin: dict[str, str]) -> Callable[[], Permits] | None:
+    """Return what opens the permits of a person, None if a project may have put them there."""
+    if "state" in locations.untrusted:
+        return None
+    opened: list[Permits] = []
+
+    def open_permits() -> Permits:
+        if not opened:
+            from boathook.permits.call_permits import PermitStore
+
+            opened.append(PermitStore(locations.state, origin))
+        return opened[0]
+
+    return open_permits
 
 
 def _import_for(catalog: Catalog) -> None:
@@ -185,6 +203,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         recorder,
         can_ask=sender.can_ask,
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
+        open_permits=_find_permits(locations, origin),
     )
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
@@ -250,6 +269,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         setup.recorder,
         sessions,
         sessions,
+        setup.open_permits,
     )
     return Engine(setup.catalog, parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from boathook.core.dispatch import dispatch
-from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
+from boathook.core.event import CALL_KINDS, HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.hook import GONE
 from boathook.core.json_text import dumps
 from boathook.core.notices import hide_project_text, mark_removed, quiet_reported
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from boathook.core.catalog import Catalog
     from boathook.core.dispatch import Dispatch
     from boathook.core.hook import Hook
+    from boathook.core.permit import CallObjections, Question
     from boathook.ledger.writer import Recorder
     from boathook.process.cancel import CallRunner
     from boathook.trust.verify import VerifiedCatalog
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
         def read_gone(self, session: str) -> frozenset[str]: ...
         def note_gone(self, session: str, keys: frozenset[str]) -> None: ...
 
+    class Permits(Protocol):
+        def open_call(self, event: Event) -> CallObjections: ...
+        def write_question(self, question: Question) -> bool: ...
+
     class SessionExports(Protocol):
         def load_variables(self, session: str) -> dict[bytes, bytes]: ...
 
@@ -59,6 +64,7 @@ DRAIN_SECONDS = 5.0
 
 class EngineParts(Value):
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
+    # `open_permits` is called when the first hook objects to a call.
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None
@@ -67,6 +73,7 @@ class EngineParts(Value):
     recorder: Recorder | None = None
     exports: SessionExports | None = None
     notes: SessionNotes | None = None
+    open_permits: Callable[[], Permits] | None = None
 
 
 class Engine:
@@ -88,19 +95,19 @@ class Engine:
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and return the verdict. Never raises because of what a hook does."""
         started, budget = time.perf_counter(), SearchBudget(time.thread_time)
-        flow = self._start_flow(event, budget)
+        flow, judge = self._start_flow(event, budget)
         try:
             calls = budget.call(flow.__next__)
             while True:
                 calls = budget.call(flow.send, self._make_runs(calls, self._run(calls)))
         except StopIteration as end:
             verdict, background = _add_unfinished(end.value, budget)
-        return self._finish(verdict, background, started)
+        return self._finish(verdict, background, started, judge)
 
     async def adispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks without blocking the event loop; cancelling it ends the hooks."""
         started, budget = time.perf_counter(), SearchBudget(time.thread_time)
-        flow = self._start_flow(event, budget)
+        flow, judge = self._start_flow(event, budget)
         try:
             calls = budget.call(flow.__next__)
             while True:
@@ -108,11 +115,11 @@ class Engine:
         except StopIteration as end:
             verdict, background = _add_unfinished(end.value, budget)
         if not verdict.runs and not background:
-            return self._finish(verdict, background, started)
+            return self._finish(verdict, background, started, judge)
         import asyncio
 
         # In a thread, because a record may have to reach the disk.
-        return await asyncio.to_thread(self._finish, verdict, background, started)
+        return await asyncio.to_thread(self._finish, verdict, background, started, judge)
 
     def load_session_variables(self, session: str) -> dict[bytes, bytes]:
         """Return the variables that hooks exported at the start of a session."""
@@ -139,7 +146,9 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start_flow(self, event: Event | Mapping[str, Any], budget: SearchBudget) -> Dispatch:
+    def _start_flow(
+        self, event: Event | Mapping[str, Any], budget: SearchBudget
+    ) -> tuple[Dispatch, _ObjectionJudge | None]:
         prepared = self._prepare_event(event)
         budget.call(self._trace_mismatches, prepared)
         self._note_trusted(prepared.session_id)
@@ -157,7 +166,9 @@ class Engine:
             skips = catalog.find_skips(event)
             return self._report_gone_once(skips, event.session_id) if self._has_gone_hooks else skips
 
-        return dispatch(prepared, catalog.plan, self._policy, find_skips)
+        open_permits = self._parts.open_permits if self._parts.recorder is not None else None
+        judge = _ObjectionJudge(prepared, open_permits) if open_permits and prepared.kind in CALL_KINDS else None
+        return dispatch(prepared, catalog.plan, self._policy, find_skips, judge), judge
 
     def _note_trusted(self, session: str) -> None:
         """Note once in a session which trusted hooks there are, so that one that disappears is reported at every event."""
@@ -234,13 +245,17 @@ class Engine:
                     self._trace(line)
         return runs
 
-    def _finish(self, verdict: Verdict, background: tuple[Call, ...], started: float) -> Verdict:
+    def _finish(
+        self, verdict: Verdict, background: tuple[Call, ...], started: float, judge: _ObjectionJudge | None
+    ) -> Verdict:
         record_id = make_record_id() if self._parts.recorder is not None else ""
         if background:
             calls = tuple(call.replace(dispatch=record_id) for call in background)
             started_hooks, skips = self._start_background(calls)
             verdict = verdict.replace(background=started_hooks, skipped=verdict.skipped + skips)
         verdict = self._record(verdict, record_id, started)
+        if judge is not None and verdict.id:
+            verdict = judge.ask_person(verdict, can_ask=self._policy.can_ask)
         if self._trace is not None:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
@@ -327,6 +342,40 @@ def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudge
         if source not in noted
     )
     return verdict.replace(runs=tuple(runs), skipped=verdict.skipped + reports), background
+
+
+class _ObjectionJudge:
+    """Collects what hooks object to one call, lifts what a person has permitted, and asks the person about the rest."""
+
+    # Most calls have no objection, so everything about them is opened late.
+    def __init__(self, event: Event, open_permits: Callable[[], Permits]) -> None:
+        self._event, self._open_permits = event, open_permits
+        self._opened: tuple[Permits, CallObjections] | None = None
+
+    def __call__(self, call: Call, run: Run) -> Run:
+        if self._opened is None:
+            permits = self._open_permits()
+            self._opened = permits, permits.open_call(self._event)
+        return self._opened[1].judge(call, run)
+
+    def ask_person(self, verdict: Verdict, *, can_ask: bool) -> Verdict:
+        """Keep the question of a call that is refused or asked about, and say so where no agent asks it."""
+        if self._opened is None or verdict.decision not in (Decision.ASK, Decision.BLOCK):
+            return verdict
+        permits, objections = self._opened
+        question = objections.make_question(verdict.id)
+        try:
+            if question is None or not permits.write_question(question):
+                return verdict
+        except Exception:  # noqa: BLE001  (the call stays refused, which is what the hooks want)
+            return verdict
+        verdict = verdict.replace(question=verdict.id)
+        if not objections.has_built_in and (can_ask or not objections.has_ask):
+            return verdict
+        from boathook.core.permit import describe_permission
+
+        reasons = (*verdict.outcome.all_reasons, (verdict.decision, describe_permission(verdict.id)))
+        return verdict.replace(outcome=verdict.outcome.replace(all_reasons=reasons))
 
 
 class _StopCountsInMemory:

@@ -32,7 +32,7 @@ class ConvertProject(ScratchProject):
     """A scratch project with the `convert` commands."""
 
     def convert(self, direction: str, *args: str) -> tuple[int, dict[str, Any]]:
-        done = self.run("convert", direction, "--json", *args)
+        done = self.run("convert", direction, "--json", *args, "--yes")
         assert done.stderr == ""
         return done.returncode, json.loads(done.stdout)
 
@@ -475,7 +475,7 @@ def test_a_broken_file_is_not_touched(project: ConvertProject) -> None:
         '{"a": 1, "a": 2, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
     ):
         path = project.write_settings("project", text)
-        done = project.run("convert", "settings-to-hookmd", "--move")
+        done = project.run("convert", "settings-to-hookmd", "--move", "--yes")
         assert (done.returncode, done.stdout) == (1, "")
         assert "not valid JSON" in done.stderr
         assert (path.read_text(), [p.name for p in project.path.iterdir()]) == (text, [".claude"])
@@ -627,7 +627,7 @@ def test_a_real_run_writes_exactly_the_files_of_the_dry_run(project: ConvertProj
 
 def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
     path = project.write_entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"})
-    done = project.run("convert", "settings-to-hookmd", "--move")
+    done = project.run("convert", "settings-to-hookmd", "--move", "--yes")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("converted  PreToolUse:a.sh#")
     assert lines[0].endswith(f"  →  {project.hooks_folder('project')}/a")
@@ -643,7 +643,7 @@ def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
 
 def test_where_there_are_no_hooks_there_is_nothing_to_do(project: ConvertProject) -> None:
     for direction, source in (("settings-to-hookmd", ".claude/settings.json"), ("hookmd-to-settings", ".agents/hooks")):
-        done = project.run("convert", direction, "--move")
+        done = project.run("convert", direction, "--move", "--yes")
         text = f"There are no hooks in {project.path}/{source}: nothing to convert.\n"
         assert (done.returncode, done.stdout, list(project.path.iterdir())) == (0, text, [])
 
@@ -680,7 +680,7 @@ def test_local_settings_are_converted_with_a_note_about_who_sees_them(project: C
 
 
 def test_local_and_user_cannot_be_used_together(project: ConvertProject) -> None:
-    done = project.run("convert", "settings-to-hookmd", "--user", "--local")
+    done = project.run("convert", "settings-to-hookmd", "--user", "--local", "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--local" in done.stderr
 
@@ -707,14 +707,14 @@ def test_hooks_do_not_change_their_project(project: ConvertProject) -> None:
     project.write_entries(command("true"))
     (project.path / "sub/.agents/hooks").mkdir(parents=True)
     for direction in ("settings-to-hookmd", "hookmd-to-settings"):
-        done = project.run("convert", direction, "--project", str(project.path / "sub"))
+        done = project.run("convert", direction, "--project", str(project.path / "sub"), "--yes")
         assert (done.returncode, done.stdout) == (1, "")
         assert "the nearest .agents/hooks is in" in done.stderr
 
 
 def test_the_settings_of_the_home_folder_are_not_those_of_a_project(project: ConvertProject) -> None:
     (project.home / ".agents/hooks").mkdir(parents=True)
-    done = project.run("convert", "hookmd-to-settings", "--project", str(project.home))
+    done = project.run("convert", "hookmd-to-settings", "--project", str(project.home), "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert "for all projects: use --user" in done.stderr
 
@@ -726,7 +726,7 @@ def test_a_hook_that_would_not_run_undoes_everything(project: ConvertProject) ->
     (project.path / ".agents/hooks").symlink_to(elsewhere)
     project.write_entries(command("a.sh"), command("b.sh"))
     before = project.read_files()
-    done = project.run("convert", "settings-to-hookmd", "--move")
+    done = project.run("convert", "settings-to-hookmd", "--move", "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("is a link that leaves the project). Nothing was changed\n")
     assert (project.read_files(), list(elsewhere.iterdir())) == (before, [])

@@ -102,7 +102,7 @@ def test_disabled_and_denied_hooks_are_not_an_error(project):
     project.write_hook("off")
     project.write_hooks_toml("user", "[[hooks.disable]]\nname = 'off'\n")
     project.write_hook("denied", scope="project")
-    project.run("deny", "denied")
+    project.run("deny", "denied", "--yes")
     code, found = _examine(project)
     assert code == 0
     assert [row["result"] for row in found["hooks"]] == ["not run", "not run"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import pty
 import shutil
 import subprocess
 import sys
@@ -20,6 +18,7 @@ from boathook.hosts.setup import load_setup
 from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
 from tests.install.helpers import EVERYWHERE, everything, file_of, install, registry_of, state, target_of
 from tests.output_validation import validate_output
+from tests.terminal import run_boathook
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -32,10 +31,11 @@ def run(project, monkeypatch, capsysbinary):
 
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 
-    def call(*arguments: str) -> tuple[int, str, str]:
+    def call(*arguments: str, yes: bool = True) -> tuple[int, str, str]:
         code = 0
+        flags = ("--yes",) if yes and arguments[0] in ("install", "uninstall") else ()
         try:
-            cli(arguments, prog_name="boathook", standalone_mode=True)
+            cli((*arguments[:2], *flags, *arguments[2:]), prog_name="boathook", standalone_mode=True)
         except SystemExit as end:
             code = int(end.code or 0)
         out, err = capsysbinary.readouterr()
@@ -45,7 +45,18 @@ def run(project, monkeypatch, capsysbinary):
     return call
 
 
-def test_install_shows_a_diff_and_proceeds_where_no_person_can_be_asked(project, run):
+def test_without_a_terminal_nothing_is_written_without_yes(project, run):
+    for arguments in (("install", "gemini"), ("uninstall", "gemini")):
+        before = everything(project)
+        code, out, err = run(*arguments, yes=False)
+        assert (code, everything(project)) == (1, before)
+        assert out.startswith("--- ")
+        assert err == "Nothing was changed: there is no terminal to ask at. To do it without a question, add --yes\n"
+        run("install", "gemini")
+    assert state(project, "gemini") == ("installed", ())
+
+
+def test_install_shows_a_diff(project, run):
     code, out, _ = run("install", "gemini")
     path = file_of(project, "gemini")
     assert (code, state(project, "gemini")) == (0, ("installed", ()))
@@ -98,12 +109,10 @@ def test_status_shows_how_to_fix_what_a_person_can_fix(project, run):
     assert "fix: boathook install claude" not in out
 
 
-def test_a_person_who_answers_no_reads_that_nothing_was_written(project, run, monkeypatch):
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    answers = iter(["perhaps", "n"])
-    monkeypatch.setattr("click.prompt", lambda *_, **__: next(answers))
-    code, _, err = run("install", "gemini")
-    assert (code, err) == (1, "Answer y or n.\nNothing was written: you answered no.\n")
+def test_a_person_who_answers_no_reads_that_nothing_was_written(project):
+    code, out = run_boathook(project, ["install", "gemini"], ["perhaps", "n"])
+    assert (code, out.endswith("n\nNothing was changed: you answered no.\n")) == (1, True)
+    assert "Answer y or n.\n" in out
     assert not file_of(project, "gemini").exists()
 
 
@@ -260,28 +269,13 @@ def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):
 
 
 def test_at_a_terminal_it_is_asked(project):
-    def answer(word: bytes) -> int:
-        leader, follower = pty.openpty()
-        argv = [sys.executable, "-m", "boathook", "install", "claude"]
-        child = subprocess.Popen(
-            argv,
-            stdin=follower,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=project.path,
-            env=project.environment,
-        )
-        os.write(leader, word + b"\n")
-        out, _ = child.communicate(timeout=120)
-        os.close(leader)
-        os.close(follower)
-        assert b"Write this?" in out
-        return child.returncode
-
-    assert answer(b"n") == 1
+    code, out = run_boathook(project, ["install", "claude"], ["n"])
+    assert (code, "Write this? [Y/n]: " in out) == (1, True)
     assert state(project, "claude") == ("not installed", ())
-    assert answer(b"y") == 0
+    assert run_boathook(project, ["install", "claude"], ["y"])[0] == 0
     assert state(project, "claude") == ("installed", ())
+    assert run_boathook(project, ["uninstall", "claude"], [""])[0] == 0
+    assert state(project, "claude") == ("not installed", ())
 
 
 # What is installed works

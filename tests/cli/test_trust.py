@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
-import subprocess
-import sys
-import time
 
 import pytest
 
 from tests.scratch_project import make_settings
+from tests.terminal import run_boathook
 
 
 def _converse(project, arguments, answers):
     """Run a command at a terminal and type the answers; return the exit code and all that was printed."""
-    leader, follower = pty.openpty()
-    env = {**project.environment, "TERM": "dumb", "PAGER": "cat"}
-    child = subprocess.Popen([sys.executable, "-m", "boathook", *arguments], stdin=follower, stdout=follower,
-                             stderr=follower, cwd=project.path, env=env)  # fmt: skip
-    os.close(follower)
-    out, until, rest = b"", time.monotonic() + 120, list(answers)
-    while time.monotonic() < until:
-        ready, _, _ = select.select([leader], [], [], 0.1)
-        try:
-            out += os.read(leader, 65536) if ready else b""
-        except OSError:
-            break
-        if rest and out.endswith(b"[y/N]: "):
-            os.write(leader, rest.pop(0).encode() + b"\n")
-            out += b" "
-    os.close(leader)
-    try:
-        return child.wait(60), out.decode()
-    finally:
-        child.kill()
+    return run_boathook(project, arguments, answers)
 
 
 def test_what_would_run_is_shown_before_it_is_asked(project):
@@ -137,7 +114,7 @@ def test_names_that_are_not_there_are_an_error_that_helps(project):
         1,
         "boathook: this project has no hook 'gard' that needs trust (it has: guard)\n",
     )
-    done = project.run("untrust", "guard")
+    done = project.run("untrust", "guard", "--yes")
     assert (done.returncode, done.stderr) == (
         1,
         "boathook: no decision about guard is stored for this project. List them: boathook trust --list\n",
@@ -149,7 +126,7 @@ def test_the_list_names_every_hook_and_what_was_decided(project):
     project.write_hook("bad", scope="project", script="exit 0")
     gone = project.write_hook("gone", scope="project", script="exit 0")
     project.trust("good", "gone")
-    project.run("deny", "bad")
+    project.run("deny", "bad", "--yes")
     project.write_hook("new", scope="project", script="exit 0")
     os.rename(gone, project.base / "away")
     rows = json.loads(project.run("trust", "--list", "--json").stdout)["hooks"]
@@ -160,7 +137,7 @@ def test_the_list_names_every_hook_and_what_was_decided(project):
         "gone": "not in this checkout",
     }
     assert all(row["project"] == str(project.path) for row in rows)
-    assert project.run("untrust", "gone").returncode == 0
+    assert project.run("untrust", "gone", "--yes").returncode == 0
     assert "gone" not in project.run("trust", "--list").stdout
 
 
@@ -179,7 +156,7 @@ def test_untrust_takes_all_back(project):
     for name in ("one", "two"):
         project.write_hook(name, scope="project", script="exit 0")
     project.trust()
-    assert project.run("untrust", "--all").returncode == 0
+    assert project.run("untrust", "--all", "--yes").returncode == 0
     assert [project.read_hook_state(name) for name in ("one", "two")] == ["untrusted", "untrusted"]
 
 

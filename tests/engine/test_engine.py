@@ -465,7 +465,9 @@ def test_a_question_blocks_in_an_engine_that_cannot_ask(project):
     with boathook.load(project.path) as engine:
         assert engine.dispatch(event).decision == Decision.ASK
     with boathook.load(project.path, can_ask=False) as engine:
-        assert engine.dispatch(event).reasons == ("sure? (no person can be asked)",)
+        verdict = engine.dispatch(event)
+    sentence = f"A person can allow this call once: boathook allow {verdict.id} (in their own terminal)."
+    assert verdict.reasons == ("sure? (no person can be asked)", sentence)
 
 
 def test_folders_may_be_given_by_hand(project, tmp_path):

@@ -89,22 +89,22 @@ def test_it_is_listed_and_can_be_ended_in_any_folder(project, other):
     ]
     empty = project.base / "empty"
     empty.mkdir()
-    done = project.run("untrust", "guard", "--project", str(empty))
+    done = project.run("untrust", "guard", "--project", str(empty), "--yes")
     told = "guard is no longer trusted in any folder (it was trusted with --anywhere)\n"
     assert (done.returncode, done.stdout) == (0, told)
     assert [list_skipped(dispatch(folder)) for folder in (project.path, other)] == [["guard"], ["guard"]]
 
 
 def test_untrust_all_ends_it_where_it_is_used(project, other):
-    assert project.run("untrust", "--all", "--project", str(other)).returncode == 0
+    assert project.run("untrust", "--all", "--project", str(other), "--yes").returncode == 0
     assert list_skipped(dispatch(other)) == ["guard"]
 
 
 def test_a_denied_hook_stays_denied(project, other):
-    project.run("deny", "guard", "--project", str(other))
+    project.run("deny", "guard", "--project", str(other), "--yes")
     assert (dispatch(other)["runs"], dispatch(other)["system_message"]) == ([], [])
     assert list_runs(dispatch(project.path)) == ARMED
-    project.run("deny", "guard")
+    project.run("deny", "guard", "--yes")
     assert dispatch(project.path)["runs"] == []
     third = project.base / "third"
     shutil.copytree(project.path / ".agents", third / ".agents")
@@ -112,7 +112,7 @@ def test_a_denied_hook_stays_denied(project, other):
     # What counts in other folders is listed as what it is, and to undo the denial does not end it.
     states = [(row["state"], row["holds_in"]) for row in list_decisions(project, project.path)]
     assert sorted(states) == [("denied", "project"), ("denied", "project"), ("trusted", "anywhere")]
-    told = project.run("untrust", "guard").stdout
+    told = project.run("untrust", "guard", "--yes").stdout
     assert told.startswith("guard is no longer denied. It is still trusted in every folder (--anywhere)")
     assert [list_runs(dispatch(folder)) for folder in (project.path, third)] == [ARMED, ARMED]
 

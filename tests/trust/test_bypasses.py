@@ -186,7 +186,7 @@ def test_the_shown_definition_comes_from_the_bytes_that_are_kept(project):
             )
             assert ("MY_TOKEN" in remaining) == ("the variables MY_TOKEN" in shown.stdout)
             assert ("MY_TOKEN" in remaining) == ("MY_TOKEN" in manifest_text)
-            project.run("untrust", "guard")
+            project.run("untrust", "guard", "--yes")
     finally:
         writer.kill()
         writer.wait()
@@ -248,7 +248,7 @@ def test_an_entry_that_no_file_can_be_named_with_does_not_stop_the_review(projec
     project.trust("good")
     assert project.read_hook_state("good") == "armed"
     assert project.run("trust", "--list").returncode == 0
-    assert project.run("deny", "--all").returncode == 0
+    assert project.run("deny", "--all", "--yes").returncode == 0
 
 
 def test_a_hook_folder_that_is_not_utf_8_can_be_trusted(project):

@@ -127,7 +127,7 @@ def test_a_link_to_the_project_is_the_same_project(project):
 def test_a_denied_hook_never_runs_and_is_not_talked_about(project, way):
     folder = project.write_hook("guard", scope="project", script=BLOCKS)
     project.trust()
-    assert project.run("deny", "guard").returncode == 0
+    assert project.run("deny", "guard", "--yes").returncode == 0
     found = project.dispatch(way)
     assert (list_runs(found), found["system_message"]) == ([], [])
     assert project.read_hook_state("guard") == "denied"
@@ -136,7 +136,7 @@ def test_a_denied_hook_never_runs_and_is_not_talked_about(project, way):
     refused = project.run("trust", "guard", "--yes")
     assert refused.returncode == 1
     assert "guard is denied. To undo this: boathook untrust guard" in refused.stderr
-    assert project.run("untrust", "guard").returncode == 0
+    assert project.run("untrust", "guard", "--yes").returncode == 0
     assert project.read_hook_state("guard") == "untrusted"
 
 

@@ -79,7 +79,7 @@ def test_an_approval_counts_at_the_next_event(project):
     assert list_runs(project.dispatch("by hook_entry")) == [("guard", "ok", "block")]
     _write_cache(project)
     assert list_runs(project.dispatch("by hook_entry")) == [("guard", "ok", "block")]
-    project.run("deny", "guard")
+    project.run("deny", "guard", "--yes")
     assert list_runs(project.dispatch("by hook_entry")) == []
 
 

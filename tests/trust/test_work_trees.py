@@ -183,14 +183,14 @@ def test_deny_and_untrust_hold_in_all_work_trees(repository, is_reverse):
     linked = add_work_tree(repository.path, repository.base / "linked")
     one, other = (linked, repository.path) if is_reverse else (repository.path, linked)
     trust(repository, one)
-    repository.run("deny", "guard", "--project", str(other))
+    repository.run("deny", "guard", "--project", str(other), "--yes")
     assert [dispatch(folder)["runs"] for folder in (one, other)] == [[], []]
     assert "guard is denied" in repository.run("trust", "guard", "--yes", "--project", str(one)).stderr
-    assert repository.run("untrust", "guard", "--project", str(one)).returncode == 0
+    assert repository.run("untrust", "guard", "--project", str(one), "--yes").returncode == 0
     assert [list_skipped(dispatch(folder)) for folder in (one, other)] == [["guard"], ["guard"]]
     assert "not trusted yet" in dispatch(other)["skipped"][0]["why"]
     trust(repository, one)
-    repository.run("untrust", "--all", "--project", str(other))
+    repository.run("untrust", "--all", "--project", str(other), "--yes")
     assert [list_skipped(dispatch(folder)) for folder in (one, other)] == [["guard"], ["guard"]]
     assert all(row["when"] is None for row in list_decisions(repository))
 

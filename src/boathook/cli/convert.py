@@ -8,7 +8,9 @@ from boathook.assembly import load_catalog
 from boathook.cli.common_options import json_option, project_option
 from boathook.cli.convert_files import apply_conversion, list_files
 from boathook.cli.convert_plan import CONVERTED, LEFT, ConversionPlan, find_conversion_ends, plan_folders, plan_settings
+from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, pick_fields, print_json
+from boathook.core.notices import list_names
 
 _TO_HOOKS, _TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
 _STYLES = {CONVERTED: "green", LEFT: "yellow"}
@@ -21,15 +23,17 @@ _RUNS_TWICE = "Both copies run now, so hooks run twice. Remove one of the two, o
 @click.option("--local", is_flag=True, help="Use settings.local.json instead of settings.json.")
 @click.option("--move", is_flag=True, help="Remove the converted hooks from the source (keeps a backup).")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 @project_option
 def convert_hooks(
-    direction: str, user: bool, local: bool, move: bool, dry_run: bool, as_json: bool, project: str | None
+    direction: str, user: bool, local: bool, move: bool, dry_run: bool, yes: bool, as_json: bool, project: str | None
 ) -> int:
     """Convert settings.json hooks to HOOK.md folders, or back.
 
     Nothing is overwritten. A hook that the other form cannot express stays where it is and is reported. Without
-    --move both copies run, so each event runs the hook twice until you remove one.
+    --move both copies run, so each event runs the hook twice until you remove one. You are asked at the terminal;
+    without one, nothing is written unless you pass --yes.
 
     \b
     Exit codes: 0 all hooks were converted, 1 some were not.
@@ -45,29 +49,44 @@ def convert_hooks(
     plan = make_plan(ends, load_catalog(project, trust_all=True), move=move)
     if any(row.status == CONVERTED for row in plan.rows) and not move:
         plan = plan.replace(notes=(*plan.notes, _RUNS_TWICE))
-    backup = "" if dry_run else apply_conversion(plan, ends, project)
     files = list_files(plan, ends)
     source, target = (ends.settings, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
+    if not as_json:
+        _print_rows(plan, source)
+    if not dry_run and files:
+        # New hooks of a project need trust before they run, so an agent may write those.
+        if move or user:
+            require_person(files=[*files, ends.settings])
+        if not confirm_change(_make_question(plan), yes=yes, default=True):
+            return 1
+    backup = "" if dry_run else apply_conversion(plan, ends, project)
     if as_json:
         about = {"direction": direction, "from": source, "to": target, "dry_run": dry_run, "move": move}
         rows = [pick_fields(row, *row.FIELDS) for row in plan.rows]
         written = [{"path": path, "content": data.decode() if dry_run else None} for path, data in files.items()]
         backups = {"backed_up": plan.manifests_to_rename, "backup": backup or None}
         print_json({**about, "hooks": rows, "notes": plan.notes, "files": written, **backups})
-    else:
-        _print_result(plan, source, files if dry_run else None, backup)
+    elif plan.rows:
+        _print_result(plan, files if dry_run else None, backup)
     return int(any(row.status == LEFT for row in plan.rows))
 
 
-def _print_result(plan: ConversionPlan, source: str, planned: dict[str, bytes] | None, backup: str) -> None:
-    """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
+def _make_question(plan: ConversionPlan) -> str:
+    names = [row.name for row in plan.rows if row.status == CONVERTED]
+    return f"Convert {list_names(names)}?"
+
+
+def _print_rows(plan: ConversionPlan, source: str) -> None:
     if not plan.rows:
         echo(f"There are no hooks in {source}: nothing to convert.")
-        return
     for row in plan.rows:
         echo(f"{row.status:9}  {row.name}" + (f"  →  {row.to}" if row.to else ""), _STYLES[row.status])
         for text in filter(None, (row.reason, *row.notes)):
             echo(f"           {text}")
+
+
+def _print_result(plan: ConversionPlan, planned: dict[str, bytes] | None, backup: str) -> None:
+    """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
     for path, data in (planned or {}).items():
         echo(f"would write {path}:", "bold")
         for line in data.decode().splitlines():

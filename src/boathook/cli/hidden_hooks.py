@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from boathook.cli.list import describe_matcher
-from boathook.cli.show import STATE_STYLES, confirm_action, echo
+from boathook.cli.person import NO_TERMINAL
+from boathook.cli.show import STATE_STYLES, echo
+from boathook.cli.terminal import confirm_action
 from boathook.core.approval import HIDE, TrustRecord
 from boathook.core.hook import HIDDEN
 from boathook.core.text import reveal_text
@@ -36,11 +36,11 @@ def _review_project(project: str, hidden: list[AbsentHook], store: TrustStore, n
         about = reveal_text(f"{hook.trigger}, {describe_matcher(hook)}")
         echo(f"  {reveal_text(hook.name)}  trusted in {reveal_text(one.folder)}; runs at {about}")
     names = reveal_text(", ".join(one.hook.name for one in hidden))
-    if not yes and not sys.stdin.isatty():
-        advice = "If they may stay away, add --yes"
-        echo(f"  This was not accepted: there is no terminal to ask at. {advice}", "yellow", err=True)
+    is_accepted = yes or confirm_action(f"May {names} stay away in {shown_project}?", default=False)
+    if is_accepted is None:
+        echo(f"  This was not accepted: {NO_TERMINAL}. If they may stay away, add --yes", "yellow", err=True)
         return False
-    if not yes and not confirm_action(f"May {names} stay away in {shown_project}?", default=False):
+    if not is_accepted:
         echo(f"  {names}: every event that they would have seen in {shown_project} reports that they do not run")
         return False
     store.save_records(*(_make_record(one, now) for one in hidden))

@@ -11,8 +11,10 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog, resolve_state
+from boathook.cli.allow import describe_pause
 from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
-from boathook.cli.show import confirm_action, echo, format_count, print_json, print_table
+from boathook.cli.person import confirm_change, require_person
+from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
 from boathook.errors import ConfigError
 from boathook.hosts.capabilities import find_unsupported
@@ -25,6 +27,8 @@ from boathook.install.host_files import InstallTarget, make_folder_trust_file, r
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
+from boathook.ledger.writer import make_timestamp
+from boathook.permits.unlock import read_unlock_end
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -59,9 +63,9 @@ def install_host(
 ) -> int:
     """Make an agent call boathook.
 
-    This edits the agent's own configuration and keeps everything else in it. You see a diff, and at a terminal you
-    are asked. HOST is a name from `boathook hosts`. `uninstall` restores the files byte for byte. Installing twice
-    changes nothing.
+    This edits the agent's own configuration and keeps everything else in it. You see a diff and are asked, at the
+    terminal; without one, nothing is written unless you pass --yes. HOST is a name from `boathook hosts`. `uninstall`
+    restores the files byte for byte. Installing twice changes nothing.
 
     \b
     Exit codes: 0 it is installed, 1 it is not.
@@ -77,11 +81,12 @@ def install_host(
     _refuse_untrusted_folders(target)
     _refuse_second_scope(setup, target, registry)
     plan = plan_install(setup, target, registry)
+    if not dry_run:
+        _require_person(plan, state)
     unsupported = _find_unsupported_hooks(setup, project or None, state)
     if not as_json:
         _print_diff(plan)
-        for text in [f"{name}: {text}" for name, texts in unsupported.items() for text in texts]:
-            echo(f"in {host}, {text}", "yellow")
+        _print_unsupported(host, unsupported)
     is_refused = strict and bool(unsupported)
     if is_refused:
         hooks = format_count(len(unsupported), "hook")
@@ -112,6 +117,8 @@ def uninstall_host(
     """
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
     plan = plan_removal(setup, _resolve_target(setup, registry, project, state, user=user), registry)
+    if not dry_run:
+        _require_person(plan, state)
     if not as_json:
         _print_diff(plan)
     is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
@@ -147,15 +154,19 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     Exit codes: 0 every installation works, 1 some do not.
     """
     registry = InstallRegistry(resolve_state(state))
+    unlock_end = read_unlock_end(registry.state)
     target = resolve_install_target(USER, project, state)
     statuses = host_status.list_statuses(target, registry)
     notes = host_status.find_double_readers(statuses)
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
-        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes})
+        until = make_timestamp(unlock_end) if unlock_end else None
+        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes, "unlocked_until": until})
     else:
         _print_statuses(statuses, notes, target)
+        if unlock_end:
+            echo(describe_pause(unlock_end), "bold yellow")
     return int(not is_healthy)
 
 
@@ -249,12 +260,14 @@ def _refuse_untrusted_folders(target: InstallTarget) -> None:
         raise ConfigError(f"{target.untrusted[0]} is inside a project: {fix}")
 
 
+def _require_person(plan: InstallPlan, state: str | None) -> None:
+    folders = plan.target.folders.values()
+    require_person(state, folders=folders, files=[change.path for change in plan.changes])
+
+
 def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_install: bool) -> bool:
-    """Write the changes, if there are any, unless there is a person to ask who refuses."""
-    is_wanted = yes or plan.is_empty or not sys.stdin.isatty() or confirm_action("Write this?", default=True)
-    if not is_wanted:
-        echo("Nothing was written: you answered no.", err=True)
-    if plan.is_empty or not is_wanted:
+    """Write the changes, if there are any and a person wants them."""
+    if plan.is_empty or not confirm_change("Write this?", yes=yes, default=True):
         return False
     apply_plan(plan, registry, is_install=is_install)
     return True
@@ -267,6 +280,12 @@ def _print_diff(plan: InstallPlan) -> None:
         old, new = ((data or b"").decode("utf-8", "backslashreplace").splitlines() for data in states)
         for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
             echo(line, _DIFF_STYLES.get(line[:1], ""))
+
+
+def _print_unsupported(host: str, unsupported: dict[str, list[str]]) -> None:
+    for name, texts in unsupported.items():
+        for text in texts:
+            echo(f"in {host}, {name}: {text}", "yellow")
 
 
 def _print_installation(plan: InstallPlan) -> None:

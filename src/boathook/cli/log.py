@@ -20,7 +20,7 @@ from boathook.core.text import reveal_text
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
 from boathook.ledger.reader import LedgerReader
-from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, UNLOCK_TYPE
 from boathook.ledger.schema import LedgerRecord
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -162,15 +162,26 @@ def _make_cells(record: LedgerRecord) -> tuple[str, ...]:
     elif record["type"] == END_TYPE:
         decision, hooks = record.get("status", ""), f"{record.get('hook', '')} ended in {record.get('ms')} ms"
     else:
-        decision, hooks = record["type"], ", ".join(record.get("segments") or ())
+        decision, hooks = record["type"], describe_other_record(record)
     if record.get("spilled"):
         hooks = f"{hooks} [unverified: not in the chain]".lstrip()
     return (time, record["id"], record.get("event", ""), record.get("tool", ""), decision, hooks)
 
 
+def describe_other_record(record: LedgerRecord) -> str:
+    """Return what a record that is not about hooks says."""
+    if record["type"] == ALLOW_TYPE:
+        return f"a person allowed the call of {record.get('question', '')} once, until {record.get('until', '')}"
+    if record["type"] == UNLOCK_TYPE:
+        until = record.get("until")
+        return f"a person paused self-protection until {until}" if until else "the pause of self-protection was ended"
+    return ", ".join(record.get("segments") or ())
+
+
 def _describe_hooks(record: LedgerRecord) -> Iterator[str]:
     for run in record.get("hooks") or ():
         word = run["decision"] if run["status"] == OK else run["status"]
+        word = "allowed by a person" if run.get("allowed") else word
         yield run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"
     yield from (f"{entry['hook']} (async)" for entry in record.get("background") or ())
     yield from (f"{entry['hook']} (skipped)" for entry in record.get("skipped") or ())

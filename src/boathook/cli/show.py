@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import click
 from rich.console import Console
 
 from boathook.core.hook import GONE, HIDDEN
@@ -77,17 +76,6 @@ def echo_lines(text: str, style: str = "", *, err: bool = False) -> None:
 def make_printable(text: str) -> str:
     """Return a text of several lines in which no character is hidden."""
     return reveal_text(text, "\n\t")
-
-
-def confirm_action(question: str, *, default: bool) -> bool:
-    """Ask a person at the terminal until the answer is yes or no; an empty answer is the default."""
-    choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
-    while True:
-        text = click.prompt(f"{question} [{'Y/n' if default else 'y/N'}]", default="", show_default=False, err=True)
-        answer = choices.get(text.strip().lower())
-        if answer is not None:
-            return answer
-        echo("Answer y or n.", err=True)
 
 
 def format_count(number: int, noun: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import Any
 
@@ -12,12 +11,14 @@ import click
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
 from boathook.cli.hidden_hooks import review_hidden_hooks
-from boathook.cli.show import STATE_STYLES, confirm_action, echo, print_json, print_table
+from boathook.cli.person import NO_TERMINAL, confirm_change, require_person
+from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
+from boathook.cli.terminal import confirm_action
 from boathook.cli.trust_review import TrustCandidate, show_review
 from boathook.core.approval import DENY, HIDE, TRUST, TrustRecord
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, USER, Script
-from boathook.core.notices import NEAR_MISS_COUNT, describe_counts
+from boathook.core.notices import NEAR_MISS_COUNT, describe_counts, list_names
 from boathook.core.value import Value
 from boathook.errors import TrustError
 from boathook.loader import Loaded
@@ -30,6 +31,7 @@ from boathook.trust.work_trees import find_trust_place, is_moved_work_tree
 # Enough to tell the versions of a hook apart.
 _SHOWN_DIGEST_CHARS = 8
 _everything_option = click.option("--all", "everything", is_flag=True, help="All hooks of this project.")
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @click.command("trust")
@@ -76,6 +78,7 @@ def trust_hooks(
         return _list_decisions(*load_with_trust(locate(**options)), as_json=as_json)
     if names and everything:
         raise click.UsageError("NAME and --all exclude each other")
+    require_person(options["state"])
     loaded, store = load_with_trust(locate(**options))
     return _review_hooks(names, loaded, store, TrustChoices(yes=yes, **choices))
 
@@ -153,16 +156,15 @@ def _decide(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices)
 
 def _ask_person(candidate: TrustCandidate, choices: TrustChoices) -> bool:
     name = candidate.hook.name
-    if not sys.stdin.isatty():
+    is_trusted = confirm_action(_make_question(candidate, choices), default=False)
+    if is_trusted is None:
         flags = "--yes --override" if candidate.is_override else "--yes"
         advice = f"If you have read the above, add {flags}"
-        echo(f"  {name} was not trusted: there is no terminal to ask at. {advice}", "yellow", err=True)
-        return False
-    is_trusted = confirm_action(_make_question(candidate, choices), default=False)
-    if not is_trusted:
+        echo(f"  {name} was not trusted: {NO_TERMINAL}. {advice}", "yellow", err=True)
+    elif not is_trusted:
         effect = "" if candidate.state == ARMED else ": it does not run"
         echo(f"  {name} stays {candidate.shown_state}{effect}")
-    return is_trusted
+    return bool(is_trusted)
 
 
 def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: TrustChoices) -> str:
@@ -227,17 +229,25 @@ def _store_approval(
 @click.command("deny")
 @names_argument
 @_everything_option
+@_yes_option
 @project_option
 @state_option
-def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
+def deny_hooks(names: tuple[str, ...], everything: bool, *, yes: bool, **where: Any) -> int:
     """Never run hooks of this project, and do not ask again.
 
     This holds even if they change. `untrust` undoes it.
     """
+    require_person(where["state"])
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or pass --all")
-    for candidate in _choose(_list_candidates(loaded), names, _describe_near_misses(loaded.catalog)):
+    chosen = _choose(_list_candidates(loaded), names, _describe_near_misses(loaded.catalog))
+    if not chosen:
+        return 0
+    hooks = list_names([candidate.hook.name for candidate in chosen])
+    if not confirm_change(f"Never run {hooks} here?", yes=yes):
+        return 1
+    for candidate in chosen:
         name, place = candidate.hook.name, candidate.place
         record = TrustRecord(place.project, candidate.identity, name, DENY, time=_format_now(), source=candidate.source)
         store.save_records(record.replace(repository=place.repository, folder=place.folder))
@@ -249,14 +259,16 @@ def deny_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
 @click.command("untrust")
 @names_argument
 @_everything_option
+@_yes_option
 @project_option
 @state_option
-def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int:
+def untrust_hooks(names: tuple[str, ...], everything: bool, *, yes: bool, **where: Any) -> int:
     """Forget whether hooks of this project are trusted or denied.
 
     They are untrusted again, in all work trees of the repository. This works for hooks that are gone, too. A hook
     that is trusted in any folder can be named in any folder; if it is denied here, only that is withdrawn.
     """
+    require_person(where["state"])
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to forget, or pass --all")
@@ -273,6 +285,9 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, **where: Any) -> int
     denied = {record.name for record in chosen if record.decision == DENY}
     kept = {record.name for record in chosen if record.anywhere and record.name in denied}
     chosen = [record for record in chosen if not (record.anywhere and record.name in kept)]
+    hooks = list_names(list(dict.fromkeys(record.name for record in chosen)))
+    if chosen and not confirm_change(f"Forget the decisions about {hooks}?", yes=yes):
+        return 1
     # Who trusts the same bytes again later has not agreed to hide them.
     digests = {(record.name, record.digest) for record in chosen if record.decision == TRUST}
     accepted = [one for one in store.records if one.decision == HIDE and (one.name, one.digest) in digests]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,15 +10,17 @@ import click
 
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, state_option
-from boathook.cli.log import record_to_json
+from boathook.cli.log import describe_other_record, record_to_json
 from boathook.cli.show import echo, print_json
 from boathook.core.json_text import dumps
+from boathook.core.permit import describe_permission
 from boathook.core.verdict import OK
 from boathook.errors import ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.schema import LedgerRecord
 from boathook.ledger.writer import SPILL_NAME
+from boathook.permits.call_permits import read_question
 
 _MAX_SHOWN, _MAX_ENDS = 5, 1000
 
@@ -32,12 +35,15 @@ def show_why(id: str, as_json: bool, state: str | None) -> int:
     That is: which hooks ran, what they matched and decided, which were skipped, and what they changed. ID is an id
     from `boathook log` or `boathook run --json`, or any unique prefix of it.
     """
-    record, ends = _find_record(LedgerReader(resolve_state(state)), id.strip().lower())
+    folder = resolve_state(state)
+    record, ends = _find_record(LedgerReader(folder), id.strip().lower())
     if as_json:
         print_json({"record": record_to_json(record), "ends": [record_to_json(end) for end in ends]})
         return 0
     for line in _describe_record(record, ends):
         echo(line)
+    if read_question(folder, record["id"], time.time()) is not None:
+        echo(describe_permission(record["id"]), "yellow")
     return 0
 
 
@@ -73,7 +79,7 @@ def _describe_record(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator
         yield f"the async hook '{record['hook']}' ended: {_describe_end(record)}"
         yield f"it was started by {record['dispatch']}" if record.get("dispatch") else "its start is not recorded"
     else:
-        yield f"{record['type']}: {', '.join(record.get('segments') or ())}"
+        yield f"{record['type']}: {describe_other_record(record)}"
     if record.get("spilled"):
         yield f"unverified: this record is not in the chain, but in {SPILL_NAME}, for times when the ledger cannot be written"
 
@@ -119,6 +125,8 @@ def _describe_run(number: int, run: dict[str, Any]) -> Iterator[str]:
     yield from (f"       note     {note}" for note in run["notes"])
     if run.get("approval"):
         yield f"       trusted  as {run['approval']}"
+    if run.get("allowed"):
+        yield f"       allowed  once by a person, who was asked about {run['allowed']}"
 
 
 def _describe_others(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     StageRuns = Generator[tuple[Call, ...], tuple[Run, ...], None]
     Dispatch = Generator[tuple[Call, ...], tuple[Run, ...], tuple[Verdict, tuple[Call, ...]]]
     Order = tuple[int, int, str, str]
+    JudgeObjection = Callable[[Call, Run], Run]
 
 UNSURE_ALLOW = "its allow does not count: it was asked about a part of the call, or because of a limit of matching"
 UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen the last version"
 
 
 class _DispatchState:
-    def __init__(self, event: Event, select: Callable[[Event], Plan], policy: Policy) -> None:
+    def __init__(
+        self, event: Event, select: Callable[[Event], Plan], policy: Policy, judge: JudgeObjection | None = None
+    ) -> None:
         self.event, self.select, self.policy = event, select, policy
+        self._judge = judge
         self.plan = select(event)
         self.outcome = NOTHING
         self.runs: tuple[Run, ...] = ()
@@ -58,7 +62,8 @@ class _DispatchState:
         runs: tuple[Run, ...] = ()
         if whole:
             answers = yield whole
-            runs = tuple(_limit_allow(run, self.event) for run in answers)
+            pairs = zip(whole, answers, strict=True)
+            runs = tuple(self._judge_objection(call, _limit_allow(run, self.event)) for call, run in pairs)
             self.runs += runs
         for hook in stage.hooks:
             self._note_seen(hook)
@@ -101,6 +106,7 @@ class _DispatchState:
                 late.add(hook.order)
                 count = sum(later.hook is hook for later in calls[index:])
                 run = _make_late_run(call, self.policy, count)
+            run = self._judge_objection(call, run)
             spent[hook.order] = hook.timeout if run.status == TIMEOUT else before + run.seconds
             self.runs += (run,)
             if run.outcome.decision == Decision.ALLOW:
@@ -112,6 +118,11 @@ class _DispatchState:
         if len(self.allowed_files) == len(files) and self.event.tool_name == PATCH_TOOL:
             reasons = tuple(reason for _, allow in sorted(self.allowed_files.items()) for reason in allow.all_reasons)
             self.outcome |= Outcome(Decision.ALLOW, reasons)
+
+    def _judge_objection(self, call: Call, run: Run) -> Run:
+        """Return a run, without its objection if a person has permitted the call in spite of it."""
+        is_objection = run.outcome.decision in (Decision.ASK, Decision.BLOCK)
+        return self._judge(call, run) if is_objection and self._judge is not None else run
 
     def _note_seen(self, hook: Hook) -> None:
         self.seen_inputs[hook.order] = (*self.seen_inputs.get(hook.order, ()), self.event.tool_input)
@@ -133,9 +144,14 @@ class _DispatchState:
 
 
 def dispatch(
-    event: Event, select: Callable[[Event], Plan], policy: Policy, skips: Callable[[Event], tuple[Skip, ...]]
+    event: Event,
+    select: Callable[[Event], Plan],
+    policy: Policy,
+    skips: Callable[[Event], tuple[Skip, ...]],
+    judge: JudgeObjection | None = None,
 ) -> Dispatch:
-    state = _DispatchState(event, select, policy)
+    """Run an event through its hooks; `judge` gets the runs that object, and may lift their objections."""
+    state = _DispatchState(event, select, policy, judge)
     yield from state.run_stages(lambda: state.plan.stages, 1)
     if not state.outcome.is_final and state.changes:
         yield from _run_again(state)
@@ -215,7 +231,7 @@ def _run_again(state: _DispatchState) -> StageRuns:
 
 def _join_refusals(state: _DispatchState, outcome: Outcome) -> Outcome:
     """Return an outcome in which one reason counts all hooks that are refused because nobody has reviewed them."""
-    refused = [run for run in state.runs if run.status == REFUSED and run.hook.is_hidden]
+    refused = [run for run in state.runs if run.status == REFUSED and run.hook.is_hidden and not run.allowed]
     if not refused:
         return outcome
     hooks = {run.hook.order: run.hook for run in refused} | {hook.order: hook for hook in state.not_reached}

@@ -104,6 +104,8 @@ PRE_SESSION, POST_SESSION = SPELLINGS["pre-session"], SPELLINGS["post-session"]
 PRE_TURN, POST_TURN = SPELLINGS["pre-agent-turn"], SPELLINGS["post-agent-turn"]
 PRE_STOP, POST_STOP = SPELLINGS["pre-agent-turn-stop"], SPELLINGS["post-agent-turn-stop"]
 PRE_TOOL, POST_TOOL = SPELLINGS["pre-tool-call"], SPELLINGS["post-tool-call"]
+# At these events a person can allow a call that hooks object to.
+CALL_KINDS = (PRE_TOOL, SPELLINGS["permission-request"])
 # After these events a session may refuse its stop as often as before.
 RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 

@@ -64,7 +64,10 @@ class Exit(Value):
 
 
 class Run(Value):
-    """The result of one call; `error` says what went wrong if the status is not ok."""
+    """The result of one call; `error` says what went wrong if the status is not ok.
+
+    `allowed` is the id of the question whose answer, by a person, lifted its objection.
+    """
 
     hook: Hook
     status: str
@@ -76,6 +79,7 @@ class Run(Value):
     look_number: int = 1
     stderr: str = ""
     file: str = ""
+    allowed: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as `run --json` prints it."""
@@ -184,7 +188,10 @@ class StartedHook(Value):
 
 
 class Verdict(Value):
-    """The combined answer of all hooks to one event; `id` is that of its record in the ledger, if there is one."""
+    """The combined answer of all hooks to one event; `id` is that of its record in the ledger, if there is one.
+
+    `question` is that id if a person can allow the call once.
+    """
 
     event: Event
     original: Event
@@ -193,6 +200,7 @@ class Verdict(Value):
     background: tuple[StartedHook, ...] = ()
     skipped: tuple[Skip, ...] = ()
     id: str = ""
+    question: str = ""
 
     @property
     def decision(self) -> Decision:

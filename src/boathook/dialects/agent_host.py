@@ -312,7 +312,7 @@ class AgentHost(HostDialect):
         return self.host.find_event(name if isinstance(name, str) else event.kind.name)
 
     def _fill_answer(self, verdict: Verdict, row: HostEvent, answer: _Answer, *, refuses: bool) -> list[str]:
-        reasons = "\n".join(verdict.reasons)
+        reasons = "\n".join(_list_reasons(verdict, row))
         is_input_lost = _loses_input(verdict, row)
         # An approval is for the new input: nothing may approve the old one.
         is_withdrawn = is_input_lost and verdict.decision == Decision.ALLOW
@@ -440,6 +440,16 @@ class _Answer:
         text = self.streams["stdout"] or (f"{empty_answer}\n" if empty_answer else "")
         stdout = dump_line(self.fields) if self.fields else text.encode("utf-8", "backslashreplace")
         return Exit(self.code, stdout=stdout, stderr=self.streams["stderr"].encode("utf-8", "backslashreplace"))
+
+
+def _list_reasons(verdict: Verdict, row: HostEvent) -> tuple[str, ...]:
+    """Return the reasons; if the host denies what it cannot ask, with how a person can allow the call."""
+    is_denied_question = verdict.decision == Decision.ASK and not row.ask and _can_refuse(row) and not _asks_person(row)
+    if not is_denied_question or not verdict.question:
+        return verdict.reasons
+    from boathook.core.permit import add_permission
+
+    return add_permission(verdict.reasons, verdict.question)
 
 
 def _describe_askers(verdict: Verdict) -> str:

@@ -247,6 +247,9 @@ def _has_unreported(
     compiled: "Any", locations: "Any", event: "dict[str, Any]", rule: "dict[str, Any]", *, has_context: bool
 ) -> bool:
     """Whether something is to be said at this event, because it was not yet said in the session."""
+    # A pause of self-protection is said, and its file is removed when it is over.
+    if _is_there(locations.state + "/unlocked.json"):
+        return True
     counts = [name for name, _ in compiled.head["counts"]]
     tells_model, trusted = rule["hides_messages"] and has_context, compiled.head["trusted_digest"]
     wanted = {*(counts if tells_model else ()), *((REPORTED_TO_PERSON,) if NEAR_MISSES in counts else ())}

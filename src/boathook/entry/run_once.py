@@ -90,8 +90,10 @@ class _EventRun:
         later = self._dispatch_derived(verdict)
         if _caught:
             return 128 + _caught[0]
-        if self.counts or self.dialect.hides_messages:
-            verdict = self._add_session_notices(verdict)
+        state = self._find_state()
+        is_unlocked = os.path.exists(f"{state}/unlocked.json")
+        if self.counts or self.dialect.hides_messages or is_unlocked:
+            verdict = self._add_session_notices(verdict, state if is_unlocked else "")
         code = self._write_answer(verdict, later)
         if event.kind.has_tool and not event.tool_name:
             _report("the event has no 'tool_name': hooks for particular tools did not run")
@@ -159,12 +161,16 @@ class _EventRun:
         except (JsonError, TypeError):
             return None
 
-    def _add_session_notices(self, verdict: Verdict) -> Verdict:
-        from boathook.entry.session_notices import add_session_notices
+    def _add_session_notices(self, verdict: Verdict, unlocked_state: str) -> Verdict:
+        from boathook.entry.session_notices import add_session_notices, add_unlock_notice
 
+        messages: list[str] = []
+        if unlocked_state:
+            verdict, message = add_unlock_notice(verdict, unlocked_state, self.dialect, self._sessions())
+            messages.append(message)
         verdict, message = add_session_notices(verdict, self.counts, self.dialect, self._sessions())
-        if message:
-            _report(message)
+        for text in filter(None, (*messages, message)):
+            _report(text)
         return verdict
 
     def _sessions(self) -> Sessions:

@@ -46,6 +46,33 @@ def add_session_notices(
     return verdict, message
 
 
+def add_unlock_notice(verdict: Verdict, state: str, dialect: HostDialect, sessions: Sessions) -> tuple[Verdict, str]:
+    """Say once in a session, to the person and to the model, that self-protection is paused; remove a pause that is over."""
+    from boathook.ledger.writer import make_timestamp
+    from boathook.permits.unlock import read_unlock_end, remove_unlock
+
+    end = read_unlock_end(state)
+    if not end:
+        remove_unlock(state)
+        return verdict, ""
+    session, message = verdict.original.session_id, ""
+    told = sessions.load_reported(session)
+    # Each pause is said again.
+    for_person, for_model = (f"unlocked-{int(end)}-{reader}" for reader in ("person", "model"))
+    text, new = f"self-protection is paused by the person until {make_timestamp(end)[11:16]} UTC", set[str]()
+    if for_person not in told:
+        new.add(for_person)
+        message = f"{text}. To end the pause: boathook unlock --end"
+        if not dialect.shows_stderr:
+            verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
+    if for_model not in told and dialect.can_add_context(verdict):
+        new.add(for_model)
+        verdict = verdict.replace(outcome=verdict.outcome | Outcome(contexts=(f"boathook: {text}",)))
+    if new:
+        sessions.note_reported(session, frozenset(new))
+    return verdict, message
+
+
 def _tell_model(
     verdict: Verdict, counts: Mapping[str, int], dialect: HostDialect, sessions: Sessions
 ) -> tuple[Verdict, set[str]]:

@@ -67,4 +67,5 @@ def make_setup() -> h.Setup:
         ),
         runs_itself=("settings",), evidence="they are its own",
         project_steps=("trust the folder when Claude Code asks (claude -p does not ask)",),
+        agent_variables=("CLAUDECODE", "AI_AGENT"), packages=("@anthropic-ai/claude-code",),
     )  # fmt: skip

@@ -100,4 +100,5 @@ def make_setup() -> h.Setup:
         evidence="those of a project's .claude, if it trusts the folder, and with its own keys, seen in 1.0.102",
         folder_trust=FolderTrust("config.json", ("trustedFolders",), value=True, needed=True),
         reads_files_of=("claude",),
+        agent_variables=("COPILOT_CLI",), packages=("@github/copilot",),
     )  # fmt: skip

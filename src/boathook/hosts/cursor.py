@@ -82,4 +82,5 @@ def make_setup() -> h.Setup:
         reads_files_of=("claude",),
         user_steps=("turn on third-party hooks in Cursor's settings, if it is to run hooks of settings.json as well",),
         project_steps=("trust the workspace when Cursor asks",),
+        editors=("cursor",),
     )  # fmt: skip

@@ -85,4 +85,5 @@ def make_setup() -> h.Setup:
         ),
         evidence="it reads its own settings only (`gemini hooks migrate` copies)",
         folder_trust=FolderTrust(".gemini/trustedFolders.json", (), "TRUST_FOLDER"),
+        agent_variables=("GEMINI_CLI",), packages=("@google/gemini-cli",),
     )  # fmt: skip

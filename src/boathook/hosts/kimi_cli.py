@@ -45,4 +45,5 @@ def make_setup() -> h.Setup:
     return Setup(
         "kimi-cli", ("kimi-cli", "kimi"), ("KIMI_SHARE_DIR", ".kimi"), "config.toml", "", TABLES,
         evidence="it reads its config.toml only",
+        packages=("kimi_cli",),
     )  # fmt: skip

@@ -46,4 +46,5 @@ def make_setup() -> h.Setup:
     return Setup(
         "kimi-code", ("kimi",), ("KIMI_CODE_HOME", ".kimi-code"), "config.toml", "", TABLES,
         evidence="it reads its config.toml only",
+        packages=("@moonshot-ai/kimi-code",),
     )  # fmt: skip

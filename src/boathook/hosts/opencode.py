@@ -50,4 +50,5 @@ def make_setup() -> h.Setup:
     return Setup(
         "opencode", ("opencode",), ("XDG_CONFIG_HOME", ".config"), "opencode/plugin/boathook.js",
         ".opencode/plugin/boathook.js", PLUGIN, evidence="it runs plugins only",
+        agent_variables=("OPENCODE",), packages=("opencode-ai",),
     )  # fmt: skip

@@ -60,4 +60,5 @@ def make_setup() -> h.Setup:
                 project=(".qwen/settings.json",)),
         ),
         evidence="it reads its own settings only", folder_trust=FolderTrust("trustedFolders.json", (), "TRUST_FOLDER"),
+        agent_variables=("QWEN_CODE",), packages=("@qwen-code/qwen-code",),
     )  # fmt: skip

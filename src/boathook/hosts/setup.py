@@ -42,7 +42,9 @@ class Setup(Value):
     # is set by another agent that reads the same file. `runs_itself`: sources whose hooks it runs itself, as values of
     # `run --without`; `may_run_too`: sources of which it runs some hooks itself, under conditions that the command cannot know,
     # so they run here as well; `evidence`: how that is known; `reads_files_of`: agents whose files it reads too;
-    # `has_entry_trust`: it runs only entries whose hash it trusts.
+    # `has_entry_trust`: it runs only entries whose hash it trusts. `agent_variables` are those that it sets for the commands that
+    # its model runs; `packages`: folders of packages that an interpreter runs as this agent; `editors`: those of the programs in
+    # which people have terminals of their own, so that they are no evidence of an agent.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -68,6 +70,9 @@ class Setup(Value):
     has_entry_trust: bool = False
     user_steps: tuple[str, ...] = ()
     project_steps: tuple[str, ...] = ()
+    agent_variables: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    editors: tuple[str, ...] = ()
 
     @property
     def events(self) -> tuple[str, ...]:

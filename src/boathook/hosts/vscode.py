@@ -60,4 +60,5 @@ def make_setup() -> h.Setup:
         evidence="according to its documentation, chat.hookFilesLocations names .claude settings by default",
         reads_files_of=("claude", "copilot"), unless_variable="COPILOT_HOOK_DIR",
         project_steps=("trust the workspace when VS Code asks",),
+        editors=("code",),
     )  # fmt: skip

@@ -52,4 +52,5 @@ def make_setup() -> h.Setup:
     return Setup(
         "windsurf", ("windsurf",), ("", ".codeium/windsurf"), "hooks.json", ".windsurf/hooks.json", FLAT,
         timeout_key="", entry_fields={"show_output": True}, evidence="its documentation names only its own hooks.json",
+        editors=("windsurf",),
     )  # fmt: skip

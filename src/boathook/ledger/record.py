@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.hook import Hook
+    from boathook.core.permit import Question
     from boathook.core.verdict import Exit, Run, Verdict
 
     _Fields = dict[str, Any]
 
 RECORD_VERSION = 1
 DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
+# What a person permitted: a call, and a pause of self-protection.
+ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
 
 # the rest of a line is for its link
 MAX_RECORD_BYTES = (1 << 16) - 256
@@ -63,6 +66,19 @@ def make_end_record(about: _Fields, end: Exit, *, id: str, time: str) -> _Fields
 def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> _Fields:  # noqa: A002
     segments = names[:_MAX_ITEMS]
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": PRUNED_TYPE, "segments": segments, "before": before}
+
+
+def make_allow_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
+    """Return the record of a person's permission; the call itself is in the record of its question."""
+    texts = {key: getattr(question, key) for key in ("host", "session", "project", "event", "tool")}
+    clean = {key: _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT]))) for key, text in texts.items()}
+    about = {"question": question.id, "digest": question.digest, "until": until}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **clean, **about}
+
+
+def make_unlock_record(until: str, *, id: str, time: str) -> _Fields:  # noqa: A002
+    """Return the record of a pause of self-protection; `until` is "" if a pause was ended."""
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": UNLOCK_TYPE, "until": until}
 
 
 def must_sync(record: _Fields) -> bool:
@@ -229,6 +245,7 @@ class _RecordBuilder:
             "matched": _describe_matcher(hook),
             "notes": [self._limit_text(text) for text in texts[1:]],
             **({"approval": approval} if approval else {}),
+            **({"allowed": run.allowed} if run.allowed else {}),
         }
 
 

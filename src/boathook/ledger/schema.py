@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from boathook.ledger.record import DISPATCH_TYPE, END_TYPE, PRUNED_TYPE
+from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, PRUNED_TYPE, UNLOCK_TYPE
 
 LedgerRecord = dict[str, Any]
 
@@ -19,7 +19,7 @@ _MAX_NUMBER = 10**15
 _RUN: LedgerRecord = {
     **dict.fromkeys(("hook", "scope", "source", "path", "status"), _TEXT),
     "exit": _OPTIONAL_INT, "ms": _NUMBER, "decision": _TEXT, "reason": _OPTIONAL_TEXT, "look": _COUNT, "matched": {},
-    "notes": [_TEXT], "approval?": _TEXT, "file?": _TEXT,
+    "notes": [_TEXT], "approval?": _TEXT, "file?": _TEXT, "allowed?": _TEXT,
 }  # fmt: skip
 _CHANGED: LedgerRecord = {
     "tool_input?": {"before": _TEXT, "after": _TEXT, "input?": _ANY},
@@ -40,6 +40,8 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
         "exit": _OPTIONAL_INT, "ms": _NUMBER, "detail?": _TEXT,
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
+    ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
+    UNLOCK_TYPE: {"until": _TEXT},
 }  # fmt: skip
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {

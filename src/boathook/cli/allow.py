@@ -1,0 +1,194 @@
+"""`boathook allow` and `boathook unlock`: a person permits one call that hooks object to, or pauses self-protection."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from boathook.assembly import resolve_state
+from boathook.cli.common_options import state_option
+from boathook.cli.pager import StyledLine, show_lines
+from boathook.cli.person import NO_TERMINAL, require_person
+from boathook.cli.show import echo
+from boathook.cli.terminal import Terminal, open_terminal
+from boathook.core.hashing import hexdigest
+from boathook.core.json_text import dumps
+from boathook.core.permit import PERMIT_SECONDS, TYPED_CHARS, Objection, Question
+from boathook.core.text import reveal_text
+from boathook.errors import BoathookError, ConfigError
+from boathook.ledger.record import make_allow_record, make_unlock_record
+from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.permits.call_permits import find_question, write_permit
+from boathook.permits.unlock import MAX_UNLOCK_SECONDS, read_unlock_end, remove_unlock, write_unlock
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
+
+
+@click.command("allow")
+@click.argument("id", metavar="ID")
+@state_option
+def allow_call(id: str, state: str | None) -> int:
+    """Allow one call that hooks objected to, once.
+
+    You are shown the whole call and every objection, and type four characters of its digest. If the agent makes
+    exactly this call within ten minutes, these objections do not count. All other hooks are asked as always, and so
+    is the agent's own permission. ID is that of the record: the agent names it, and so does `boathook log`.
+
+    This needs a terminal of your own: an agent cannot run it, and there is no --yes.
+
+    \b
+    Exit codes: 0 it is allowed, 1 it is not.
+    """
+    require_person(state)
+    folder = resolve_state(state)
+    with open_terminal() as terminal:
+        if terminal is None:
+            raise ConfigError(f"Nothing was allowed: {NO_TERMINAL}. Run this in a terminal of your own")
+        question = find_question(folder, id.strip().lower(), time.time())
+        show_lines(list(_describe_question(question)), [question.project])
+        if not _has_typed_digest(terminal, "allow this call once", question.digest):
+            echo("Nothing was allowed: you typed something else.", err=True)
+            return 1
+    now = time.time()
+    end = make_timestamp(now + PERMIT_SECONDS)
+    record = make_allow_record(question, id=make_record_id(), time=make_timestamp(now), until=end)
+    _write_record(folder, record, "Nothing was allowed")
+    write_permit(folder, question, now)
+    echo(f"This call is allowed once, until {end[11:16]} UTC. Now let the agent try again.", "green")
+    return 0
+
+
+@click.command("unlock")
+@click.argument("duration", metavar="[DURATION]", required=False)
+@click.option("--end", "is_end", is_flag=True, help="End the pause now.")
+@state_option
+def unlock_guards(duration: str | None, is_end: bool, state: str | None) -> int:
+    """Pause self-protection for a while.
+
+    Self-protection is the built-in hook that keeps agents from changing your hooks, your trust and boathook itself.
+    DURATION is such as 90s, 30m or 2h, and at most 8h. Without it, this shows whether there is a pause. All your other
+    hooks run as always. `status`, `log` and every session of an agent report the pause.
+
+    To begin a pause you need a terminal of your own: an agent cannot do it, and there is no --yes.
+    """
+    folder = resolve_state(state)
+    if duration is not None and is_end:
+        raise click.UsageError("DURATION and --end exclude each other")
+    if is_end:
+        return _end_pause(folder)
+    if duration is None:
+        end = read_unlock_end(folder)
+        echo(describe_pause(end) if end else "Self-protection is on. To pause it: boathook unlock 30m")
+        return 0
+    seconds = _parse_duration(duration)
+    require_person(state)
+    return _begin_pause(folder, seconds)
+
+
+def describe_pause(end: float) -> str:
+    return f"Self-protection is paused until {make_timestamp(end)[11:16]} UTC. To end the pause: boathook unlock --end"
+
+
+def _begin_pause(folder: str, seconds: int) -> int:
+    with open_terminal() as terminal:
+        if terminal is None:
+            raise ConfigError(f"Nothing was changed: {NO_TERMINAL}. Run this in a terminal of your own")
+        now = make_timestamp()
+        digest = hexdigest(f"boathook unlock 1 {now} {seconds} {os.urandom(8).hex()}".encode())
+        echo(f"For {_format_duration(seconds)}, agents on this machine can change what guards them:")
+        for text in ("your hooks and hooks.toml", "trust, ledger and state", "their settings that call boathook"):
+            echo(f"  - {text}")
+        echo("All other hooks run as always.")
+        echo(f"digest  {digest}")
+        if not _has_typed_digest(terminal, "pause self-protection", digest):
+            echo("Nothing was changed: you typed something else.", err=True)
+            return 1
+    until = make_timestamp(time.time() + seconds)
+    record = make_unlock_record(until, id=make_record_id(), time=make_timestamp())
+    _write_record(folder, record, "Nothing was changed")
+    echo(describe_pause(write_unlock(folder, seconds)), "yellow")
+    return 0
+
+
+def _end_pause(folder: str) -> int:
+    if not remove_unlock(folder):
+        echo("Self-protection is on: there is no pause to end.")
+        return 0
+    record = make_unlock_record("", id=make_record_id(), time=make_timestamp())
+    error_message = Ledger(folder).append(record, sync=True)
+    echo("Self-protection is on again.", "green")
+    if error_message:
+        echo(error_message, "yellow", err=True)
+    return 0
+
+
+def _write_record(folder: str, record: dict[str, Any], effect: str) -> None:
+    """Write what a person permits before it counts: without a record, it does not."""
+    if error_message := Ledger(folder).append(record, sync=True):
+        raise BoathookError(f"{effect}: {error_message}")
+
+
+def _has_typed_digest(terminal: Terminal, action: str, digest: str) -> bool:
+    typed = terminal.ask(f"To {action}, type the last {TYPED_CHARS} characters of the digest")
+    return typed.lower() == digest[-TYPED_CHARS:]
+
+
+def _parse_duration(text: str) -> int:
+    number, unit = text[:-1], text[-1:]
+    is_known = unit in _UNITS and number.isascii() and number.isdigit() and len(number) < 8
+    seconds = int(number) * _UNITS[unit] if is_known else 0
+    if not 0 < seconds <= MAX_UNLOCK_SECONDS:
+        longest = f"{MAX_UNLOCK_SECONDS // 3600}h"
+        raise ConfigError(f"'{text}' is not a time to pause for: write 90s, 30m or 2h, and at most {longest}")
+    return seconds
+
+
+def _format_duration(seconds: int) -> str:
+    minutes = seconds // 60
+    return f"{minutes} minutes" if seconds % 60 == 0 and minutes != 1 else f"{seconds} seconds"
+
+
+def _describe_question(question: Question) -> Iterator[StyledLine]:
+    yield "", ""
+    yield f"{reveal_text(question.host_tool or question.tool)}, a call that hooks object to", "bold"
+    for label, text in (
+        ("agent", question.host),
+        ("session", question.session),
+        ("project", question.project),
+        ("folder", question.work_dir),
+        ("event", question.event),
+        ("tool", question.tool),
+    ):
+        yield f"  {label:9} {reveal_text(text) or '-'}", ""
+    yield "  input", ""
+    yield from _describe_input(question.tool_input)
+    yield "  objections", ""
+    for objection in question.objections:
+        yield from _describe_objection(objection)
+    yield "  Hooks that were not asked yet are asked when the agent makes this call again.", "dim"
+    yield f"  digest    {question.digest}", ""
+
+
+def _describe_input(value: Any) -> Iterator[StyledLine]:
+    fields = value.items() if isinstance(value, dict) else [("", value)]
+    for name, inner in fields:
+        text = inner if isinstance(inner, str) else dumps(inner)
+        first, *rest = text.split("\n")
+        label = f"{reveal_text(name)}: " if name else ""
+        yield f"    {label}{reveal_text(first, chr(9))}", ""
+        for line in rest:
+            yield f"    | {reveal_text(line, chr(9))}", ""
+
+
+def _describe_objection(objection: Objection) -> Iterator[StyledLine]:
+    about = reveal_text(f"{objection.hook} ({objection.scope}, {objection.source})")
+    status = "" if objection.status == "ok" else f", because it did not work ({objection.status})"
+    file = f", because of {reveal_text(objection.file)}" if objection.file else ""
+    yield f"    {about} {_DECISIONS.get(objection.decision, objection.decision)}{status}{file}", "yellow"
+    for line in objection.reason.split("\n"):
+        yield f"      {reveal_text(line)}", ""

@@ -1,0 +1,95 @@
+"""Commands that change guards are for a person: below an agent's command line they refuse, because an agent has terminals, too."""
+
+# This stops an agent that helps itself. It does not stop an attacker under the same account, who can leave the processes above
+# behind, or type into the person's own terminal: see docs/how-to/allow-a-call.md.
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from boathook.assembly import resolve_state
+from boathook.cli.show import echo
+from boathook.cli.terminal import confirm_action
+from boathook.core.text import reveal_text
+from boathook.core.value import Value
+from boathook.errors import BoathookError
+from boathook.hosts.setup import Setup, list_setups
+from boathook.install.account_folders import concerns_account, find_account_folders
+from boathook.system.ancestors import Ancestor, list_ancestors
+
+_PROBLEM = "This command changes what guards your agents, so only a person may run it"
+NO_TERMINAL = "there is no terminal to ask at"
+
+
+class PersonError(BoathookError):
+    """An agent runs a command that is for a person."""
+
+
+class AgentEvidence(Value):
+    """What was seen of an agent: the nearest process above this one that is one, and variables that agents set."""
+
+    program: str = ""
+    pid: int = 0
+    variables: tuple[str, ...] = ()
+
+
+def require_person(state: str | None = None, *, folders: Iterable[str] = (), files: Iterable[str] = ()) -> None:
+    """Refuse a command that changes the account's guards if an agent runs it, with or without a terminal and --yes.
+
+    `state` is the option, `folders` are other folders of the user that the command uses, `files` what it writes.
+    """
+    evidence = find_agent(os.environ, list_ancestors(), list_setups())
+    if evidence is None:
+        return
+    # Without HOME the account's own folders are used.
+    home = os.environ.get("HOME", "") if state is None else ""
+    if concerns_account(find_account_folders(), home, (resolve_state(state), *folders), files):
+        raise PersonError(describe_refusal(evidence, sys.argv[1:]))
+
+
+def find_agent(
+    variables: Mapping[str, str], ancestors: Iterable[Ancestor], setups: Sequence[Setup]
+) -> AgentEvidence | None:
+    """Return what is seen of an agent, None if there is nothing; editors do not count, because people have terminals there."""
+    programs = ((_find_agent_name(one, setups), one.pid) for one in ancestors)
+    program, pid = next((found for found in programs if found[0]), ("", 0))
+    names = dict.fromkeys(name for setup in setups for name in setup.agent_variables if variables.get(name))
+    return AgentEvidence(program, pid, tuple(names)) if program or names else None
+
+
+def _find_agent_name(ancestor: Ancestor, setups: Sequence[Setup]) -> str:
+    """Return the name of the agent that a process is, or ""."""
+    script = f"/{ancestor.script}/"
+    for setup in setups:
+        programs = [name for name in setup.programs if name not in setup.editors]
+        if name := next((name for name in programs if name in ancestor.names), ""):
+            return name
+        if any(f"/{package}/" in script for package in setup.packages):
+            return programs[0]
+    return ""
+
+
+def describe_refusal(evidence: AgentEvidence, words: Sequence[str]) -> str:
+    command = reveal_text(shlex.join(["boathook", *words]))
+    if evidence.program:
+        process = f"'{evidence.program}' (process {evidence.pid})"
+        return f"{_PROBLEM}: it was started below {process}. Run it in a terminal of your own: {command}"
+    names = " and ".join(evidence.variables)
+    unset = " ".join(f"-u {name}" for name in evidence.variables)
+    way_out = f"If you are in a terminal that an agent once started, open a new one, or run: env {unset} {command}"
+    return f"{_PROBLEM}: the variable {names} says that an agent runs it, though none is among the processes above. {way_out}"
+
+
+def confirm_change(question: str, *, yes: bool, default: bool = False) -> bool:
+    """Whether a person wants a change: by --yes, else by an answer at the terminal. Without one, say what to do."""
+    if yes:
+        return True
+    answer = confirm_action(question, default=default)
+    if answer is None:
+        echo(f"Nothing was changed: {NO_TERMINAL}. To do it without a question, add --yes", "yellow", err=True)
+    elif not answer:
+        echo("Nothing was changed: you answered no.", err=True)
+    return bool(answer)

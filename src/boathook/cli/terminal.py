@@ -1,0 +1,63 @@
+"""Questions to a person at the controlling terminal. Standard input does not count: it may be a file, or what a program types."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import termios
+from collections.abc import Iterator
+
+import click
+
+from boathook.core.text import reveal_text
+
+_TERMINAL = "/dev/tty"
+_MAX_LINE_BYTES = 4096
+
+
+class Terminal:
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def ask(self, question: str) -> str:
+        """Ask a question and return the line that was typed; what was typed before it does not count."""
+        sys.stdout.flush()
+        termios.tcflush(self._handle, termios.TCIFLUSH)
+        self.write(f"{question}: ")
+        data = os.read(self._handle, _MAX_LINE_BYTES)
+        if not data:
+            raise click.Abort
+        return data.decode("utf-8", "replace").strip()
+
+    def write(self, text: str) -> None:
+        os.write(self._handle, reveal_text(text, "\n").encode("utf-8", "backslashreplace"))
+
+
+@contextlib.contextmanager
+def open_terminal() -> Iterator[Terminal | None]:
+    """Open the controlling terminal; None if there is none."""
+    try:
+        handle = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        yield Terminal(handle)
+    except (OSError, termios.error):
+        # It was closed while we asked.
+        raise click.Abort from None
+    finally:
+        os.close(handle)
+
+
+def confirm_action(question: str, *, default: bool) -> bool | None:
+    """Ask a person until the answer is yes or no; an empty answer is the default. None if there is no terminal."""
+    choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
+    with open_terminal() as terminal:
+        while terminal is not None:
+            answer = choices.get(terminal.ask(f"{question} [{'Y/n' if default else 'y/N'}]").lower())
+            if answer is not None:
+                return answer
+            terminal.write("Answer y or n.\n")
+    return None

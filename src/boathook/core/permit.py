@@ -1,0 +1,197 @@
+"""Objections of hooks to one call, the question to a person that they make, and the permit that lifts them once."""
+
+# The reason of an objection is not compared: a hook may put the time into it, and a model that judges calls words it anew each
+# time. The person has seen the whole call, and the same hook objects to the same input of it, in the same way.
+
+from __future__ import annotations
+
+from boathook.core.event import HOST_TOOL
+from boathook.core.hashing import hexdigest
+from boathook.core.json_text import canonical_json
+from boathook.core.outcome import NOTHING
+from boathook.core.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from boathook.core.event import Event
+    from boathook.core.verdict import Call, Run
+
+PERMIT_SECONDS = 600.0
+# How many characters of a digest a person types.
+TYPED_CHARS = 4
+_BUILT_IN_GUARD = ("self-protection", "built-in")
+
+
+class Objection(Value):
+    """That a hook wants a call refused, or a person asked: which hook, how, and the digest of the input that it saw."""
+
+    hook: str
+    scope: str
+    source: str
+    path: str
+    place: str
+    status: str
+    decision: str
+    seen: str
+    file: str = ""
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.to_tuple()[:-1]
+
+    @property
+    def is_built_in(self) -> bool:
+        return (self.hook, self.source) == _BUILT_IN_GUARD
+
+
+class Question(Value):
+    """A call that hooks object to, as a person is asked about it; `id` is that of its record, `time` in seconds since 1970."""
+
+    id: str
+    time: float
+    host: str
+    project: str
+    session: str
+    event: str
+    work_dir: str
+    tool: str
+    host_tool: str
+    tool_input: Any
+    objections: tuple[Objection, ...]
+
+    @property
+    def digest(self) -> str:
+        """Identify the call: its session and its number are not part of it, because an agent that tries again has new ones."""
+        parts = (self.host, self.project, self.event, self.work_dir, self.tool, self.host_tool, self.tool_input)
+        return hexdigest(canonical_json(["boathook call 1", *parts]))
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
+
+    @classmethod
+    def parse(cls, fields: Any) -> Question:
+        """Make a question from JSON; TypeError if it is not one."""
+        return cls(**_check_fields(fields, cls, ("time",), ("tool_input",)))
+
+
+class CallPermit(Value):
+    """A person's permission for one call; it counts from `begin` until `end`."""
+
+    id: str
+    digest: str
+    begin: float
+    end: float
+    objections: tuple[Objection, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
+
+    @classmethod
+    def parse(cls, fields: Any) -> CallPermit:
+        return cls(**_check_fields(fields, cls, ("begin", "end")))
+
+    def counts_at(self, now: float) -> bool:
+        """Whether it counts now: not before it began, as after a clock was set back, and for no longer than any may."""
+        return self.begin <= now < self.end <= self.begin + PERMIT_SECONDS
+
+
+def _check_fields(
+    fields: Any, record: type[Value], numbers: tuple[str, ...] = (), others: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the fields of a record from JSON, all but `numbers` and `others` texts; TypeError if one is missing or wrong."""
+    given: dict[str, Any] = fields if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    if given.keys() != set(record.FIELDS):
+        raise TypeError("another set of fields")
+    checked: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "objections" and isinstance(value, list):
+            objections: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            checked[name] = tuple(Objection(**_check_fields(one, Objection)) for one in objections)
+        elif name not in others and not isinstance(value, float if name in numbers else str):
+            raise TypeError(f"'{name}' has another type")
+        else:
+            checked[name] = value
+    return checked
+
+
+class UsedPermit:
+    """A permit that was taken for a call: each of its objections is lifted once."""
+
+    def __init__(self, permit: CallPermit) -> None:
+        self.permit = permit
+        self._left = [objection.key for objection in permit.objections]
+
+    def lift(self, objection: Objection) -> bool:
+        try:
+            self._left.remove(objection.key)
+        except ValueError:
+            return False
+        return True
+
+
+class CallObjections:
+    """The objections to one call. The first of them looks for a permit, so that a call without any reads no file."""
+
+    def __init__(self, question: Question, take_permit: Callable[[str], UsedPermit | None]) -> None:
+        self._question, self._take_permit = question, take_permit
+        self._used: UsedPermit | None = None
+        self._has_looked = False
+        self._open: list[Objection] = []
+
+    def judge(self, call: Call, run: Run) -> Run:
+        """Return the run of a hook that objects, without its objection if a person has permitted it."""
+        objection = make_objection(call, run)
+        if not self._has_looked:
+            self._has_looked = True
+            self._used = self._take_permit(self._question.digest)
+        if self._used is None or not self._used.lift(objection):
+            self._open.append(objection)
+            return run
+        permit_id = self._used.permit.id
+        note = f"its objection ({objection.decision}) was lifted: allowed once by a person (boathook why {permit_id})"
+        return run.replace(outcome=NOTHING, notes=(*run.notes, note), allowed=permit_id)
+
+    def make_question(self, record_id: str) -> Question | None:
+        """Return what is still to be asked: the new objections, and those that a person has already seen; None if nothing is."""
+        if not self._open:
+            return None
+        known = self._used.permit.objections if self._used is not None else ()
+        return self._question.replace(id=record_id, objections=(*self._open, *known))
+
+    @property
+    def has_built_in(self) -> bool:
+        return any(one.is_built_in for one in self._open)
+
+    @property
+    def has_ask(self) -> bool:
+        return any(one.decision == "ask" for one in self._open)
+
+
+def make_question(event: Event, host: str, project: str, now: float) -> Question:
+    host_tool = event.data.get(HOST_TOOL)
+    shown_tool = host_tool if isinstance(host_tool, str) else ""
+    about = (host, project, event.session_id, event.kind.name, event.work_dir, event.tool_name, shown_tool)
+    return Question("", now, *about, event.tool_input, ())
+
+
+def make_objection(call: Call, run: Run) -> Objection:
+    hook, event = run.hook, call.event
+    seen = hexdigest(canonical_json([event.tool_name, event.tool_input]))
+    reason = run.outcome.reason or run.error
+    about = (hook.name, hook.scope, hook.source, hook.path, hook.place, run.status, run.outcome.decision.word)
+    return Objection(*about, seen, call.file, reason)
+
+
+def describe_permission(record_id: str) -> str:
+    """Return the sentence by which a model passes on how a person can allow a call."""
+    return f"A person can allow this call once: boathook allow {record_id} (in their own terminal)."
+
+
+def add_permission(reasons: Iterable[str], record_id: str) -> tuple[str, ...]:
+    """Return reasons that end with how a person can allow the call, once."""
+    texts, sentence = tuple(reasons), describe_permission(record_id)
+    return texts if not record_id or any(sentence in text for text in texts) else (*texts, sentence)

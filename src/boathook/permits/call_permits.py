@@ -1,0 +1,163 @@
+"""Open questions and permits: private files in the state folder. A permit is taken by one call, whoever else asks for it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from boathook.core.json_text import JsonError, decode, dump_line, loads
+from boathook.core.permit import PERMIT_SECONDS, CallObjections, CallPermit, Question, UsedPermit, make_question
+from boathook.errors import ConfigError
+from boathook.system.files import FileError, read_regular, write_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from boathook.core.event import Event
+
+MAX_QUESTIONS = 64
+# A longer call cannot be reviewed by reading it in a terminal.
+MAX_QUESTION_BYTES = 256 << 10
+_QUESTIONS, _PERMITS, _ENDING = "questions", "permits", ".json"
+_HEX_DIGITS = frozenset("0123456789abcdef")
+# An event that is nested as deep as allowed is in a field of a question.
+_MAX_DEPTH = 1024
+
+
+class PermitStore:
+    """The questions and permits of one host and project."""
+
+    def __init__(self, state: str, origin: dict[str, str], now: Callable[[], float] = time.time) -> None:
+        self._state, self._origin, self._now = state, origin, now
+        # Of calls whose hooks are asked in several parts, as in-process hooks cut them: by the host's number of the call.
+        self._taken: dict[tuple[str, str], UsedPermit] = {}
+
+    def open_call(self, event: Event) -> CallObjections:
+        question = make_question(event, self._origin["host"], self._origin["project"], self._now())
+        call_id = event.data.get("tool_use_id")
+        name = f"{event.session_id} {call_id}" if isinstance(call_id, str) and call_id else ""
+        return CallObjections(question, lambda digest: self._take(digest, name))
+
+    def _take(self, digest: str, call: str) -> UsedPermit | None:
+        permit = take_permit(self._state, digest, self._now())
+        if permit is None:
+            known = self._taken.get((digest, call)) if call else None
+            return known if known is not None and known.permit.counts_at(self._now()) else None
+        used = UsedPermit(permit)
+        # The last one is enough: the parts of a call come one after the other.
+        self._taken = {(digest, call): used} if call else {}
+        return used
+
+    def write_question(self, question: Question) -> bool:
+        """Keep a question for `boathook allow`; return whether it can be answered there."""
+        data = dump_line(question.to_json())
+        if len(data) > MAX_QUESTION_BYTES:
+            return False
+        folder = f"{self._state}/{_QUESTIONS}"
+        write_private(f"{folder}/{question.id}{_ENDING}", data)
+        _remove_old(folder, self._now(), MAX_QUESTIONS)
+        return True
+
+
+def find_question(state: str, prefix: str, now: float) -> Question:
+    """Return the open question whose id starts with a prefix; ConfigError if there is none, or several."""
+    names = _list_names(f"{state}/{_QUESTIONS}")
+    ids = [name for name in names if prefix and _HEX_DIGITS.issuperset(prefix) and name.startswith(prefix)]
+    questions = [question for name in ids if (question := read_question(state, name, now)) is not None]
+    if not questions:
+        problem = f"no call with the id '{prefix}' can be allowed: a question stays open for {PERMIT_SECONDS / 60:.0f} minutes"
+        raise ConfigError(f"{problem}. Let the agent try again, then see: boathook log")
+    if len(questions) > 1:
+        shown = ", ".join(question.id for question in questions[:5])
+        raise ConfigError(f"several calls have an id that starts with '{prefix}': {shown}. Write more of the id")
+    return questions[0]
+
+
+def read_question(state: str, record_id: str, now: float) -> Question | None:
+    """Return a question that is still open, or None."""
+    if not record_id or not _HEX_DIGITS.issuperset(record_id):
+        return None
+    fields = _read_own(f"{state}/{_QUESTIONS}", record_id)
+    try:
+        question = Question.parse(fields)
+    except (TypeError, ValueError):
+        return None
+    return question if question.id == record_id and question.time <= now < question.time + PERMIT_SECONDS else None
+
+
+def write_permit(state: str, question: Question, now: float) -> CallPermit:
+    """CallPermit the call of a question, and close the question."""
+    permit = CallPermit(question.id, question.digest, now, now + PERMIT_SECONDS, question.objections)
+    data = dump_line(permit.to_json())
+    folder = f"{state}/{_PERMITS}"
+    write_private(f"{folder}/{permit.digest}{_ENDING}", data)
+    _remove_old(folder, now, MAX_QUESTIONS)
+    _remove(f"{state}/{_QUESTIONS}/{question.id}{_ENDING}")
+    return permit
+
+
+def take_permit(state: str, digest: str, now: float) -> CallPermit | None:
+    """Return the permit for a call and remove it, so that no other call has it; None if there is none that counts."""
+    folder = f"{state}/{_PERMITS}"
+    mine = f"{digest}.{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        # Of several processes only one can do this. If it is killed after it, the permit is gone, and the call is refused.
+        os.rename(f"{folder}/{digest}{_ENDING}", f"{folder}/{mine}{_ENDING}")
+    except OSError:
+        return None
+    try:
+        permit = CallPermit.parse(_read_own(folder, mine))
+    except (TypeError, ValueError):
+        return None
+    finally:
+        _remove(f"{folder}/{mine}{_ENDING}")
+    return permit if permit.digest == digest and permit.counts_at(now) else None
+
+
+def _read_own(folder: str, name: str) -> Any:
+    """Return the JSON of a file that only the user can have written; None for any other."""
+    path = f"{folder}/{name}{_ENDING}"
+    try:
+        if not _is_private(os.lstat(folder), stat.S_IFDIR) or not _is_private(os.lstat(path), stat.S_IFREG):
+            return None
+        return loads(decode(read_regular(path, MAX_QUESTION_BYTES * 2)), _MAX_DEPTH)
+    except (OSError, FileError, JsonError, ValueError):
+        return None
+
+
+def _is_private(status: os.stat_result, kind: int) -> bool:
+    return stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _list_names(folder: str) -> list[str]:
+    try:
+        return [name.removesuffix(_ENDING) for name in sorted(os.listdir(folder)) if name.endswith(_ENDING)]
+    except OSError:
+        return []
+
+
+def _remove_old(folder: str, now: float, limit: int) -> None:
+    """Remove files that are too old to count, and the oldest of too many."""
+    ages: list[tuple[float, str]] = []
+    for name in os.listdir(folder):
+        path = f"{folder}/{name}"
+        try:
+            changed = os.lstat(path).st_mtime
+        except OSError:
+            continue
+        if changed < now - PERMIT_SECONDS:
+            _remove(path)
+        elif name.endswith(_ENDING):
+            ages.append((changed, path))
+    for _, path in sorted(ages)[: max(0, len(ages) - limit)]:
+        _remove(path)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
