@@ -125,6 +125,21 @@ def test_a_user_who_disabled_a_hook_does_not_miss_it(project):
     assert find_states(project.path) == {"guard": "disabled"}
 
 
+@pytest.mark.parametrize("form", ["hooks.toml", "disableAllHooks"])
+def test_what_was_trusted_as_disabled_is_not_missed(project, form):
+    if form == "hooks.toml":
+        project.write_hook("guard", scope="project", script=BLOCKS)
+        project.write_hooks_toml("project", "[[hooks.disable]]\nname = 'guard'\n")
+        project.trust("guard")
+    else:
+        project.write_settings("project", make_settings("exit 2"))
+        project.trust()
+        project.write_settings("project", {**make_settings("exit 2"), "disableAllHooks": True})
+        project.run("trust", "PreToolUse:exit", "--yes")
+    shutil.rmtree(project.path / (".agents" if form == "hooks.toml" else ".claude"))
+    assert find_states(project.path) == {}
+
+
 def test_an_entry_that_equals_one_of_the_user_is_not_missed(project):
     project.write_settings("project", make_settings("exit 2"))
     project.trust()

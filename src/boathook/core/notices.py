@@ -131,7 +131,7 @@ def list_notices(skips: Iterable[Skip]) -> list[tuple[str, bool]]:
     by_count: dict[str, list[str]] = {}
     for skip in skips:
         by_count.setdefault(skip.count_name, []).append(skip.named_state)
-    notices = []
+    notices: list[tuple[str, bool]] = []
     for counts, text in _NAMED_TEXTS:
         names = [name for count in counts for name in by_count.get(count, ())]
         if names:

@@ -20,8 +20,10 @@ _END = "*** End Patch"
 # No agent reads more than one new name of a file. Every other one is asked about, but so many have the text at most.
 _MAX_MOVES_WITH_TEXT = 8
 # What programs take for blanks; in JavaScript a byte-order mark is one as well.
-_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-_BLANKS += "\u2028\u2029\u202f\u205f\u3000\ufeff"
+_BLANKS = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 # What a shell takes out of a word.
 _QUOTES = "\"'`\\"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from typing import Any
 
 from boathook.core.approval import DENY, TrustRecord
 from boathook.core.catalog import KEY_DIGITS, Settings, mark_untrusted
@@ -114,7 +114,7 @@ class AbsentHooks:
             records = self._store.find_records(place, identity)
             # An earlier review is one of other work trees.
             current = [record for record in records if not record.earlier]
-            if current and not any(record.decision == DENY for record in records):
+            if current and not any(record.decision == DENY for record in records) and not _was_disabled(current[0]):
                 trusted[identity] = current[0]
         return trusted
 
@@ -185,12 +185,23 @@ def _read_definition(record: TrustRecord) -> tuple[HookHandler, bool] | None:
     """Return the handler of a trusted entry of settings.json, and whether it is async; None for a hook with a folder."""
     try:
         fields = json.loads(record.definition)[0]
-        handler: Callable[..., HookHandler] = HANDLERS[fields["type"]]
-        values = {name: _freeze(fields[name]) for name in HANDLERS[fields["type"]].FIELDS}
-        return handler(**values), bool(fields["async"])
+        handler = HANDLERS[fields["type"]]
+        values = [_freeze(fields[name]) for name in handler.FIELDS]
+        return handler(*values), bool(fields["async"])
     except (ValueError, TypeError, KeyError, IndexError):
         return None
 
 
-def _freeze(value: object) -> object:
+def _freeze(value: Any) -> Any:
     return tuple(map(_freeze, value)) if isinstance(value, list) else value
+
+
+def _was_disabled(record: TrustRecord) -> bool:
+    """Whether a person trusted a hook that the files of its project disable: it guarded nothing."""
+    try:
+        definition = json.loads(record.definition or "[]")
+        is_entry = bool(definition) and "type" in definition[0]
+        tuning = definition[-1] if is_entry else definition
+        return (is_entry and bool(definition[0]["disabled"])) or (bool(tuning) and "disabled" in tuning[-1])
+    except (ValueError, TypeError, KeyError, IndexError):
+        return False
