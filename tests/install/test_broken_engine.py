@@ -67,13 +67,14 @@ ANSWERS = {
         "BeforeTool": (0, {"decision": "deny", "reason": R, "systemMessage": R}, False),
         **dict.fromkeys(("BeforeAgent", "AfterAgent", "SessionStart"), SHOWN),
     },
-    **dict.fromkeys(
-        ("kimi-cli", "kimi-code"),
-        {
-            "PreToolUse": (0, _deny("PreToolUse"), False),
-            **dict.fromkeys(("UserPromptSubmit", "Stop", "SessionStart"), ON_STDERR),
-        },
-    ),
+    "kimi-cli": {
+        "PreToolUse": (0, _deny("PreToolUse"), False),
+        **dict.fromkeys(("UserPromptSubmit", "Stop", "SessionStart"), ON_STDERR),
+    },
+    "kimi-code": {
+        "PreToolUse": (0, _deny("PreToolUse"), False),
+        **dict.fromkeys(("UserPromptSubmit", "Stop", "SessionStart"), ON_STDERR),
+    },
     "kiro-cli": {
         "PreToolUse": REFUSED_BY_CODE,
         **dict.fromkeys(("UserPromptSubmit", "Stop", "SessionStart"), ON_STDERR),
@@ -114,12 +115,24 @@ def _rename_option(env: Path) -> None:
     path.write_text(text.replace('"state"', '"stately"', 1))
 
 
+def _dangle(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("gone"))
+
+
+def _keep_only_entry(env: Path) -> None:
+    entry = (env / "boathook/entry/hook_entry.py").read_bytes()
+    shutil.rmtree(env / "boathook")
+    (env / "boathook/entry").mkdir(parents=True)
+    (env / "boathook/entry/hook_entry.py").write_bytes(entry)
+
+
 DAMAGES = {
     "no interpreter": lambda env: (env / "bin/python3").unlink(),
     "a link to an interpreter that is gone": lambda env: _dangle(env / "bin/python3"),
     "no entry": lambda env: (env / "boathook/entry/hook_entry.py").unlink(),
     "no environment": shutil.rmtree,
-    "nothing but the entry": lambda env: _keep_only_entry(env),
+    "nothing but the entry": _keep_only_entry,
     "a module that this Python cannot read": _write_half("entry/run_once.py"),
     "a first module that this Python cannot read": _write_half("entry/fast_path.py"),
     "no rows of agents": lambda env: shutil.rmtree(env / "boathook/hosts"),
@@ -136,18 +149,6 @@ CAUSES = {
     "a library is missing": "ModuleNotFoundError: No module named 'a_library_that_is_missing'",
     "another version, with other options": "UsageError: unexpected argument '--state'",
 }
-
-
-def _dangle(path: Path) -> None:
-    path.unlink()
-    path.symlink_to(path.with_name("gone"))
-
-
-def _keep_only_entry(env: Path) -> None:
-    entry = (env / "boathook/entry/hook_entry.py").read_bytes()
-    shutil.rmtree(env / "boathook")
-    (env / "boathook/entry").mkdir(parents=True)
-    (env / "boathook/entry/hook_entry.py").write_bytes(entry)
 
 
 @pytest.fixture

@@ -34,7 +34,6 @@ from tests.install.helpers import (
     plan,
     registry_of,
     state,
-    target_of,
     uninstall,
 )
 from tests.install.test_json_edit import OBJECTS

@@ -275,7 +275,7 @@ class AgentHost(HostDialect):
         return answer.make_exit(self.host.empty_answer), row.kind
 
     def answer_broken(self, name: str, reason: str, *, refuses: bool) -> Exit:
-        """Return the answer to an event if the engine cannot start: tool calls are refused, everything else goes on with a message."""
+        """Return the answer if the engine cannot start: a tool call is refused, every other event goes on with a message."""
         row = self.host.find_event(name)
         if row is None:
             raise DialectError(f"{self.host.title} has no event '{name}'")

@@ -19,7 +19,7 @@ if __name__ == "__main__":
         answer, fix = given.get("--broken", "2"), given.get("--repair", "install boathook again")
         reason = f"boathook cannot start ({type(error).__name__}: {error}), so no hook was asked. Fix: {fix}"
         if '"REASON"' not in answer:
-            print(reason, file=sys.stderr)
+            sys.stderr.write(f"{reason}\n")
         if answer and not answer.isdigit():
-            print(answer.replace('"REASON"', json.dumps(reason)))
+            sys.stdout.write(answer.replace('"REASON"', json.dumps(reason)) + "\n")
         sys.exit(int(answer) if answer.isdigit() else 0)

@@ -18,7 +18,7 @@ _REASON = "REASON"
 
 
 class CallContext(Value):
-    """What commands contain besides host and event: the user's folders by their options, and what to do if boathook cannot start."""
+    """What every command contains: the user's folders by their options, and what to do if boathook cannot start."""
 
     folders: dict[str, str]
     repair: str

@@ -32,11 +32,13 @@ function ask(event, fields) {
     const out = []
     const err = []
     let isLate = false
+    let hasStarted = true
     const timer = setTimeout(() => {
       isLate = true
       child.kill()
     }, TIMEOUT_MS)
     child.on("error", (error) => {
+      hasStarted = false
       clearTimeout(timer)
       resolve(answerBroken(event, error.message))
     })
@@ -44,6 +46,7 @@ function ask(event, fields) {
     child.stdout.on("data", (data) => out.push(data))
     child.stderr.on("data", (data) => err.push(data))
     child.on("close", (code, signal) => {
+      if (!hasStarted) return
       clearTimeout(timer)
       const message = Buffer.concat(err).toString().trim()
       const isOurs = message.startsWith("boathook")

@@ -28,6 +28,8 @@ from boathook.sources.source import SETTINGS_JSON_SOURCE
 INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
+# What `install` can repair.
+REPAIRABLE_STATUSES = (ALTERED_STATUS, STALE_STATUS)
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
 # Where the hooks of a source are, by the names in `Setup.may_run_too`.
 _SOURCE_TITLES = {"project-settings": f"a project's {SETTINGS_JSON_SOURCE.markers[0].removeprefix('/')}"}
@@ -88,6 +90,11 @@ def _find_status(setup: Setup, target: InstallTarget, old: Installation | None, 
     state = next((state for state in _WORST_FIRST if problems[state]), INSTALLED_STATUS)
     reasons = dict.fromkeys(why for each in _WORST_FIRST for why in problems[each])
     return absent.replace(state=state, why=tuple(reasons))
+
+
+def has_entries(setup: Setup, target: InstallTarget) -> bool:
+    """Whether a file of an agent has entries of ours, of whichever installation."""
+    return any(find_installed_entries(file) for file in list_host_files(setup, target))
 
 
 def _read_text(path: str) -> str | None:

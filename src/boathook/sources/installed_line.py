@@ -19,6 +19,8 @@ _PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
 # A word as `shlex.quote` writes it.
 _WORD = r"""(?:[\w@%+=:,./-]|'[^']*'|"'")+"""
 _PRINT = rf"printf '%s\\n' {_WORD}"
+_ONE_WORD, _WORDS = re.compile(_WORD, re.ASCII), re.compile(rf"{_WORD}(?: {_WORD})*", re.ASCII)
+_QUOTES = re.compile(r"""'([^']*)'|"(')\"""")
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] && exit 0; ')
 _TESTS = re.compile(rf"\[ -x {_WORD} \] && \[ -r {_WORD} \] && exec ", re.ASCII)
 _FALLBACK = re.compile(rf"; {_PRINT}(?: >&2(?:; {_PRINT})?)?(?:; exit [0-9]+)?\Z", re.ASCII)
@@ -71,18 +73,12 @@ def _parse_line(text: str) -> InstalledCommand | None:
         return None
     call = line[tests.end() : fallback.start()]
     command = parse_call(call)
-    return command if command is not None and _write_tests(shlex.split(call)) == tests.group() else None
+    return command if command is not None and _write_tests(_split_words(call)) == tests.group() else None
 
 
 def parse_call(call: str) -> InstalledCommand | None:
     """Return what a plain call of our entry calls, None if it is something else or does more."""
-    try:
-        words = shlex.split(call)
-    except ValueError:
-        return None
-    # Otherwise a shell would do more with it than start one program.
-    if shlex.join(words) != call:
-        return None
+    words = _split_words(call)
     at = _find_entry(words)
     rest = words[at + 1 :]
     if not at or not _is_python(words[0]) or not HOOK_ENTRY_PATH.fullmatch(words[at]) or len(rest) % 2:
@@ -91,6 +87,15 @@ def parse_call(call: str) -> InstalledCommand | None:
     if not all(name.startswith("--") for name in options):
         return None
     return InstalledCommand(words[0], words[at], options.get("--host", ""), options.get("--event", ""))
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text, [] unless each is quoted as we quote: a shell would do more with it than start one program."""
+    if not _WORDS.fullmatch(text):
+        return []
+    quoted = _ONE_WORD.findall(text)
+    words = [_QUOTES.sub(lambda match: match.group(1) or match.group(2) or "", word) for word in quoted]
+    return words if list(map(shlex.quote, words)) == quoted else []
 
 
 def _is_python(program: str) -> bool:
