@@ -165,7 +165,8 @@ def _uninstall_all(registry: InstallRegistry, *, yes: bool, dry_run: bool) -> in
     targets, is_clean = list_installed_targets(registry, None), True
     if not targets:
         echo("boathook is not installed in any agent: nothing to do")
-    for setup, target in targets:
+    # The last one first: folders that an earlier one made are empty then.
+    for setup, target in reversed(targets):
         place = f"{setup.name} ({target.project})" if target.scope == PROJECT else setup.name
         try:
             plan = plan_removal(setup, target, registry)
