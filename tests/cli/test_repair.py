@@ -1,4 +1,4 @@
-"""`boathook uninstall --all` and `boathook doctor --fix`: installations of others, of environments that are gone, and of all agents."""
+"""`boathook uninstall --all` and `boathook doctor --fix`: installations of all agents, and of environments that are gone."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_entries_without_a_record_are_uninstalled_as_well(project):
     _move(project, "gemini", *GONE["another environment that is gone"])
     done = project.run("uninstall", "--all", "--yes")
     assert done.returncode == 0, done.stderr
-    assert [file_of(project, host).exists() and "hook_entry" in file_of(project, host).read_text() for host in USERS] == (
-        [False] * len(USERS)
-    )
+    assert [
+        file_of(project, host).exists() and "hook_entry" in file_of(project, host).read_text() for host in USERS
+    ] == ([False] * len(USERS))
 
 
 def test_a_dry_run_of_all_changes_nothing(project):
@@ -161,7 +161,7 @@ def test_what_works_and_what_a_person_removed_is_left_alone(project):
 def test_a_changed_setting_is_repaired(project):
     install(project, "claude")
     project.write_hooks_toml("user", '[hooks]\nbroken = "allow"\n')
-    assert 'hooks.broken in' in project.run("status").stdout
-    assert 'hooks.broken in' in project.run("doctor").stdout
+    assert "hooks.broken in" in project.run("status").stdout
+    assert "hooks.broken in" in project.run("doctor").stdout
     project.run("doctor", "--fix", "--yes")
     assert state(project, "claude") == ("installed", ())

@@ -14,6 +14,7 @@ import click
 import pytest
 
 import boathook
+from boathook.core.hook import USER
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import FILES, PLUGIN, list_setups
 from boathook.install.formats import ENTRY_FORMATS
@@ -149,7 +150,8 @@ def test_an_environment_is_moved_and_repaired(project, env):
     )
     assert all(f"{setup.name} is repaired" in done.stdout for setup in list_setups()), done.stdout + done.stderr
     assert str(moved) in (project.home / ".claude/settings.json").read_text()
-    assert _boathook(project, moved, "status").stdout.count(" installed ") == len(list_setups())
+    hosts = json.loads(_boathook(project, moved, "status", "--json").stdout)["hosts"]
+    assert {row["state"] for host in hosts for row in host["statuses"] if row["scope"] == USER} == {"installed"}
 
 
 def test_a_package_is_removed_and_installed_again_in_place(project, env):
