@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from e2e.hosts import Place
+import click
+
+import boathook
+from boathook.hosts.host import load_host
+from e2e.hosts import AGENTS, Place
 from e2e.server import PROJECT_FOLDER, Step
 
 if TYPE_CHECKING:
@@ -134,6 +140,76 @@ def _not_held(seen: Observation) -> Iterator[str]:
         yield f"the ledger has {decisions or 'nothing'} for the call, not one block"
 
 
+def _make_environment(place: Place) -> Path:
+    """Make an environment with a copy of boathook and links to the libraries of this one, so that it can be broken."""
+    folder = place.home / "boathook-env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (libraries,) = folder.glob("lib/python*/site-packages")
+    for path in Path(click.__file__).parents[1].iterdir():
+        # Not what makes this environment's own boathook importable.
+        if "boathook" not in path.name.lower() and path.suffix != ".pth":
+            (libraries / path.name).symlink_to(path)
+    shutil.copytree(Path(boathook.__file__).parent, libraries / "boathook")
+    return folder
+
+
+def _break(host: str, damage: Callable[[Path], None]) -> Callable[[Place, dict[str, str], Do], None]:
+    """Install boathook from an environment of its own, and break that."""
+
+    def prepare(place: Place, env: dict[str, str], _: Do) -> None:
+        _hook(place, "guard", f"echo '{REFUSED}' >&2\nexit 2")
+        folder = _make_environment(place)
+        install = [str(folder / "bin/python"), "-m", "boathook", "install", host, "--yes"]
+        subprocess.run(install, cwd=place.project, env=env, check=True, capture_output=True)
+        # Or the hooks would be read from the cache, which needs no library.
+        shutil.rmtree(place.home / ".cache/boathook", ignore_errors=True)
+        damage(folder)
+
+    return prepare
+
+
+def _remove_package(folder: Path) -> None:
+    (package,) = folder.glob("lib/python*/site-packages/boathook")
+    shutil.rmtree(package)
+
+
+def _remove_library(folder: Path) -> None:
+    (library,) = folder.glob("lib/python*/site-packages/yaml")
+    library.unlink()
+
+
+def _not_refused(ends_task: bool) -> Callable[[Observation], Iterator[str]]:  # noqa: FBT001
+    def complaints(seen: Observation) -> Iterator[str]:
+        if FORBIDDEN in seen.files:
+            yield "the command ran although no guard was asked"
+        if not seen.own:
+            yield "the prompt did not reach the model"
+        elif not ends_task:
+            if len(seen.own) != len(_MISSING_STEPS):
+                yield f"the agent asked the model {len(seen.own)} times, not {len(_MISSING_STEPS)}: it was held up"
+            elif "boathook cannot start" not in seen.own[1].body:
+                yield "the reason is not in the next request"
+
+    return complaints
+
+
+# Each: what is done to the environment, and how the page calls it.
+_DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no-environment": (shutil.rmtree, "its environment is deleted"),
+    "no-package": (_remove_package, "its package is deleted"),
+    "no-library": (_remove_library, "a library is missing"),
+}
+_MISSING_STEPS = (Step("forbidden", f"touch {FORBIDDEN}"), END)
+
+
+def _list_broken_scenes() -> Iterator[tuple[str, Scene]]:
+    for who in AGENTS:
+        for name, (damage, title) in _DAMAGES.items():
+            about = f"a tool call is refused and the prompt goes on if boathook is broken: {title}"
+            complaints = _not_refused(ends_task=bool(load_host(who.name).block_side_effect))
+            yield f"{name}-{who.name}", Scene(who.name, about, _MISSING_STEPS, _break(who.name, damage), complaints)
+
+
 NEWCOMER = Scene(
     "claude", "a newcomer's guard blocks `rm -rf /`", (Step("danger", "rm -rf /"), END), _newcomer, _not_blocked
 )
@@ -172,4 +248,5 @@ SCENES = {
     "claudes-settings": CLAUDES_SETTINGS,
     "two-settings": TWO_SETTINGS,
     "another-file": ANOTHER_FILE,
+    **dict(_list_broken_scenes()),
 }

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     class StopCounts(Protocol):
         def stop_blocks(self, session: str) -> int: ...
-        def count_stop(self, session: str, *, blocked: bool) -> None: ...
+        def count_stop(self, session: str, *, blocked: bool) -> bool: ...
         def forget(self, session: str) -> None: ...
 
     class SessionNotes(Protocol):
@@ -253,7 +253,7 @@ class Engine:
             calls = tuple(call.replace(dispatch=record_id) for call in background)
             started_hooks, skips = self._start_background(calls)
             verdict = verdict.replace(background=started_hooks, skipped=verdict.skipped + skips)
-        verdict = self._record(verdict, record_id, started)
+        verdict = self._record(self._count_stop(verdict), record_id, started)
         if judge is not None and verdict.id:
             verdict = judge.ask_person(verdict, can_ask=self._policy.can_ask)
         if self._trace is not None:
@@ -263,7 +263,6 @@ class Engine:
                 self._trace(f"[HOOK DEBUG] Note: the ledger has how async hooks end: boathook why {verdict.id}")
             for skip in verdict.skipped:
                 self._trace(f"[HOOK DEBUG] Skipped hook '{reveal_text(skip.subject)}': {reveal_text(skip.reason)}")
-        self._count_stop(verdict)
         if verdict.event.kind is POST_SESSION:
             self.drain()
             self._stop_counts.forget(verdict.event.session_id)
@@ -302,11 +301,16 @@ class Engine:
         started = tuple(one for one in results if isinstance(one, StartedHook))
         return started, tuple(one for one in results if isinstance(one, Skip))
 
-    def _count_stop(self, verdict: Verdict) -> None:
-        if verdict.event.kind is PRE_STOP:
-            self._stop_counts.count_stop(verdict.event.session_id, blocked=verdict.decision == Decision.BLOCK)
-        elif verdict.event.kind in RESET_KINDS:
-            self._stop_counts.count_stop(verdict.event.session_id, blocked=False)
+    def _count_stop(self, verdict: Verdict) -> Verdict:
+        is_refused = verdict.event.kind is PRE_STOP and verdict.decision == Decision.BLOCK
+        if verdict.event.kind is not PRE_STOP and verdict.event.kind not in RESET_KINDS:
+            return verdict
+        if self._stop_counts.count_stop(verdict.event.session_id, blocked=is_refused) or not is_refused:
+            return verdict
+        outcome, reasons = verdict.outcome, "; ".join(verdict.reasons)
+        message = f"the stop is let through, because its refusals cannot be counted; the hook's reason: {reasons}"
+        outcome = outcome.replace(decision=Decision.NONE, all_reasons=(), messages=(*outcome.messages, message))
+        return verdict.replace(outcome=outcome)
 
     def _trace_mismatches(self, event: Event) -> None:
         if self._trace is None:
@@ -385,11 +389,12 @@ class _StopCountsInMemory:
     def stop_blocks(self, session: str) -> int:
         return self._counts.get(session, 0)
 
-    def count_stop(self, session: str, *, blocked: bool) -> None:
+    def count_stop(self, session: str, *, blocked: bool) -> bool:
         if blocked:
             self._counts[session] = self._counts.get(session, 0) + 1
         else:
             self.forget(session)
+        return True
 
     def forget(self, session: str) -> None:
         self._counts.pop(session, None)

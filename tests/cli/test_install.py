@@ -16,6 +16,7 @@ from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import load_setup
 from boathook.install.probe import find_probe_command, list_installed_events, make_probe_event, run_probe
+from boathook.process.supervisor import HOOK_ENTRY
 from tests.install.helpers import EVERYWHERE, everything, file_of, install, registry_of, state, target_of
 from tests.output_validation import validate_output
 from tests.terminal import run_boathook
@@ -371,7 +372,7 @@ const said = {}
 let [input, output] = call("bash", { command: "rm -rf /" })
 try { await hooks["tool.execute.before"](input, output) } catch (error) { said.refused = error.message }
 ;[input, output] = call("bash", { command: "ls", workdir: "/" })
-await hooks["tool.execute.before"](input, output)
+try { await hooks["tool.execute.before"](input, output) } catch (error) { said.again = error.message }
 said.args = output.args
 ;[input, output] = call("read", { filePath: "x" })
 await hooks["tool.execute.after"](input, output)
@@ -433,12 +434,58 @@ def test_the_plugin_of_opencode_does_what_hooks_answer(project):
     assert len((project.base / "seen").read_text().split("\n")) == 3
 
 
+def _copy_package(project) -> Path:
+    """Let the plugin call a copy of the package, with an interpreter of its own."""
+    folder, path = project.base / "env", file_of(project, "opencode")
+    shutil.copytree(Path(HOOK_ENTRY).parents[1], folder / "boathook", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "python3").symlink_to(sys.executable)
+    text = path.read_text().replace(HOOK_ENTRY, str(folder / "boathook/entry/hook_entry.py"))
+    path.write_text(text.replace(sys.executable, str(folder / "python3")))
+    return folder
+
+
+def _write_program(path: Path, script: str) -> None:
+    path.unlink()
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+# What is done to the package, and what the reason names.
+PLUGIN_DAMAGES = {
+    "no interpreter": (lambda env: (env / "python3").unlink(), "ENOENT"),
+    "no entry": (lambda env: (env / "boathook/entry/hook_entry.py").unlink(), "can't open file"),
+    "no package": (lambda env: (env / "boathook/entry/fast_path.py").unlink(), "ModuleNotFoundError"),
+    "an interpreter without its library": (
+        lambda env: _write_program(env / "python3", "echo 'libpython3.so: cannot open' >&2; exit 127"),
+        "libpython3.so: cannot open",
+    ),
+    "an interpreter that crashes": (lambda env: _write_program(env / "python3", "kill -SEGV $$"), "SIGSEGV"),
+    "an answer that is not JSON": (lambda env: _write_program(env / "python3", "echo hello"), "cannot be read"),
+}
+
+
 @needs_node
-def test_a_plugin_whose_hook_entry_is_gone_reports_it_and_stops_nothing(project):
+@pytest.mark.parametrize("damage", PLUGIN_DAMAGES)
+def test_a_plugin_without_its_engine_refuses_tool_calls_and_nothing_else(project, damage):
     install(project, "opencode")
-    path = file_of(project, "opencode")
-    path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
+    break_it, cause = PLUGIN_DAMAGES[damage]
+    break_it(_copy_package(project))
     done = _drive(project)
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["args"] == {"command": "ls", "workdir": "/"}
-    assert done.stderr.startswith("boathook: pre-tool-call: spawn /gone/python ENOENT; hooks did not run\n")
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    assert all(cause in answers[name] and "boathook cannot start" in answers[name] for name in ("refused", "again"))
+    assert "boathook install opencode. Or remove its entries from" in answers["refused"]
+    assert answers["args"] == {"command": "ls", "workdir": "/"}
+    assert (answers["output"], answers["parts"]) == ("out", [["text", "hello"]])
+    # After the tool, at the prompt, at the start and at the stop.
+    assert done.stderr.count("boathook cannot start") == 4
+
+
+@needs_node
+def test_a_plugin_without_its_engine_refuses_nothing_if_the_person_wants_that(project):
+    project.write_hooks_toml("user", '[hooks]\nbroken = "allow"\n')
+    install(project, "opencode")
+    (_copy_package(project) / "python3").unlink()
+    done = _drive(project)
+    assert (done.returncode, "refused" in json.loads(done.stdout)) == (0, False)
+    assert "boathook: pre-tool-call: boathook cannot start" in done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 from boathook.core.hook import PROJECT, USER
 from boathook.hosts.setup import list_setups, load_setup
 from boathook.install.apply import apply_plan
-from boathook.install.host_files import list_host_files, resolve_install_target
+from boathook.install.host_files import list_host_files, make_call_context, resolve_install_target
 from boathook.install.plan import plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import find_status
@@ -24,6 +24,10 @@ def registry_of(project) -> InstallRegistry:
 
 def target_of(project, scope=USER, *, trusting=False):
     return resolve_install_target(scope, str(project.path), str(project.state), trust_folder=trusting)
+
+
+def context_of(project, host, scope=USER):
+    return make_call_context(load_setup(host), target_of(project, scope))
 
 
 def plan(project, host, scope=USER, *, trusting=False):

@@ -12,37 +12,65 @@ from boathook.core.hook import PROJECT, USER
 from boathook.hosts.setup import FLAT, GROUPS, TABLES, load_setup
 from boathook.install.command_line import (
     HOOK_ENTRY,
-    InstalledCommand,
     is_installed_command,
     is_unmanaged_command,
     make_command_line,
-    parse_command,
 )
 from boathook.install.probe import find_probe_command
+from boathook.sources.installed_line import InstalledCommand, parse_command
 from boathook.sources.own_commands import find_own_path
-from tests.install.helpers import EVERYWHERE, file_of, install, state, target_of, uninstall
+from tests.install.helpers import EVERYWHERE, context_of, file_of, install, state, target_of, uninstall
 
-CALL = f"{sys.executable} -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse"
+ENTRY = "/x/boathook/entry/hook_entry.py"
+CALL = f"{sys.executable} -I -S {ENTRY} --host claude --event PreToolUse"
+TESTS = f"[ -x {sys.executable} ] && [ -r {ENTRY} ] && exec "
+FALLBACK = "; printf '%s\\n' 'it is gone'"
+LINE = TESTS + CALL + FALLBACK
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 LISTED = [host for host in USERS if load_setup(host).format in (GROUPS, FLAT)]
 TRUE = {"type": "command", "command": "true"}
 FOREIGN = {
-    "a command before": f"my-audit --log || exit 2; {CALL} || exit 2",
-    "a command after": f"{CALL}; rm -rf x",
-    "a pipe": f"{CALL} | tee log",
-    "a redirection": f"{CALL} 2>/dev/null",
-    "something in the background": f"{CALL} &",
-    "a substitution": f"{CALL} --state $(touch x)",
-    "a second line": f"{CALL}\ntouch x",
-    "a variable": f"X=1 {CALL}",
-    "another guard": f"test -n x || {CALL}",
-    "a wrapper": f"timeout 5 {CALL}",
-    "an unknown wrapper": f"my-audit {CALL}",
-    "a program that is not Python": "/x/evil -I -S /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
-    "code for Python": "python -c evil /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
-    "a module for Python": "python -mevil /x/boathook/entry/hook_entry.py --host claude --event PreToolUse",
-    "a word too many": f"{CALL} more",
+    "a command before": f"my-audit --log || exit 2; {LINE} || exit 2",
+    "a command after": f"{LINE}; rm -rf x",
+    "a command after it that prints": f"{LINE}; printf '%s\\n' x; printf '%s\\n' x",
+    "a command instead of the answer": f"{TESTS}{CALL}; rm -rf x",
+    "a call without tests": f"{CALL}{FALLBACK}",
+    "a call without an answer": f"{TESTS}{CALL}",
+    "a plain call": CALL,
+    "a call that is not the last one of its process": LINE.replace("exec ", ""),
+    "a test of another file": LINE.replace(f"[ -r {ENTRY} ]", "[ -r /x/boathook ]"),
+    "a test of another program": LINE.replace(f"[ -x {sys.executable} ]", "[ -x /bin/sh ]"),
+    "a test that runs something": LINE.replace(f"[ -x {sys.executable} ]", "[ -x $(touch x) ]"),
+    "an answer that runs something": f"{TESTS}{CALL}; printf '%s\\n' \"$(touch x)\"",
+    "an answer in a file": f"{LINE} >/x",
+    "an exit code that is a command": f"{LINE}; exit $(touch x)",
+    "a pipe": f"{TESTS}{CALL} | tee log{FALLBACK}",
+    "a redirection": f"{TESTS}{CALL} 2>/dev/null{FALLBACK}",
+    "something in the background": f"{LINE} &",
+    "a substitution": f"{TESTS}{CALL} --state $(touch x){FALLBACK}",
+    "a second line": f"{LINE}\ntouch x",
+    "a variable": f"X=1 {LINE}",
+    "another guard": f"test -n x || {LINE}",
+    "a guard that does more": f'[ -n "$X" ] && touch x; {LINE}',
+    "a wrapper": f"{TESTS}timeout 5 {CALL}{FALLBACK}",
+    "an unknown wrapper": f"my-audit {LINE}",
+    "a program that is not Python": LINE.replace(sys.executable, "/x/evil"),
+    "code for Python": LINE.replace("-I -S", "-c evil"),
+    "a module for Python": LINE.replace("-I -S", "-mevil"),
+    "a word too many": f"{TESTS}{CALL} more{FALLBACK}",
 }
+OURS = {
+    "a line": LINE,
+    "a refusal by exit code": f"{LINE} >&2; exit 2",
+    "a message beside the answer": f"{LINE} >&2; printf '%s\\n' '{{}}'",
+    "a guard of another agent": f'[ -n "$COPILOT_HOOK_DIR" ] && exit 0; {LINE}',
+    "an answer with a quote": f"{TESTS}{CALL}; printf '%s\\n' 'it'\"'\"'s gone; exit 2'",
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_line_in_the_form_of_install_is_ours(name):
+    assert parse_command(OURS[name]) == InstalledCommand(sys.executable, ENTRY, "claude", "PreToolUse")
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -58,7 +86,7 @@ def test_a_line_that_calls_us_among_other_things_is_a_stranger(name):
 @pytest.mark.parametrize("host", USERS)
 def test_what_is_installed_is_ours_and_no_stranger(project, host):
     setup = load_setup(host)
-    text = make_command_line(setup, setup.events[0], target_of(project).folders)
+    text = make_command_line(setup, setup.events[0], context_of(project, host))
     assert (is_installed_command(text, host), is_unmanaged_command(text, host)) == (True, False)
     assert parse_command(text) == InstalledCommand(sys.executable, HOOK_ENTRY, host, setup.events[0])
 
@@ -74,7 +102,7 @@ def test_the_path_that_a_line_names_us_by_is_found():
 def test_a_persons_line_with_our_call_in_it_is_reported_and_stays(project, host):
     setup, path = load_setup(host), file_of(project, host)
     event = setup.events[0]
-    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, target_of(project).folders)} || exit 2"
+    theirs = f"my-audit --log || exit 2; {make_command_line(setup, event, context_of(project, host))} || exit 2"
     handler = {**setup.entry_fields, setup.command_key: theirs}
     own = {"hooks": {event: [{"hooks": [handler]} if setup.format == GROUPS else handler]}}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +119,7 @@ def test_a_persons_line_with_our_call_in_it_is_reported_and_stays(project, host)
 @pytest.mark.parametrize("host", [host for host in USERS if load_setup(host).format == TABLES])
 def test_a_persons_table_with_our_call_in_it_stays(project, host):
     path = file_of(project, host)
-    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', target_of(project).folders)}"
+    theirs = f"my-audit; {make_command_line(load_setup(host), 'Stop', context_of(project, host))}"
     text = f'[[hooks]]\nevent = "Stop"\ncommand = {json.dumps(theirs)}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

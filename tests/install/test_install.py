@@ -22,18 +22,19 @@ from boathook.install import command_line as lines
 from boathook.install.codex import compute_trust_hash
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import parse_nodes
+from boathook.sources.installed_line import InstalledCommand, parse_command
 from boathook.sources.source import SOURCES
 from boathook.system.locations import list_without_names
 from tests.example_counts import count_examples
 from tests.install.helpers import (
     EVERYWHERE,
+    context_of,
     everything,
     file_of,
     install,
     plan,
     registry_of,
     state,
-    target_of,
     uninstall,
 )
 from tests.install.test_json_edit import OBJECTS
@@ -90,9 +91,9 @@ def _write(path: Path, data: bytes | None) -> None:
         path.write_bytes(data)
 
 
-def _wanted(project, host):
+def _wanted(project, host, scope):
     setup = load_setup(host)
-    return {event: make_entry(setup, event, target_of(project).folders) for event in setup.events}
+    return {event: make_entry(setup, event, context_of(project, host, scope)) for event in setup.events}
 
 
 @pytest.mark.parametrize(("host", "scope"), EVERYWHERE)
@@ -128,7 +129,7 @@ def test_a_json_file_keeps_what_is_there_and_comes_back_byte_for_byte(project, h
     expected = {**old, "hooks": dict(old.get("hooks", {}))}
     for place, value in setup.extra_values.items():
         expected = {**expected, place[0]: value if len(place) == 1 else {place[1]: value}}
-    for event, one in _wanted(project, host).items():
+    for event, one in _wanted(project, host, scope).items():
         mine = {"hooks": [one]} if setup.format == GROUPS else one
         expected["hooks"][event] = [*expected["hooks"].get(event, []), mine]
     assert parse_nodes(path.read_bytes().decode()).value == expected
@@ -147,7 +148,7 @@ def test_a_toml_file_keeps_what_is_there_and_comes_back_byte_for_byte(project, h
     before = everything(project)
     install(project, host, scope)
     old = tomllib.loads((data or b"").decode("utf-8-sig"))
-    mine = [*old.get("hooks", []), *_wanted(project, host).values()]
+    mine = [*old.get("hooks", []), *_wanted(project, host, scope).values()]
     assert tomllib.loads(path.read_bytes().decode("utf-8-sig")) == {**old, "hooks": mine}
     if name == "comments":
         assert path.read_bytes().startswith(data)
@@ -350,7 +351,7 @@ def test_a_copy_of_every_file_is_kept_before_it_is_changed(project):
     assert (one.host, one.scope, one.project, one.folders) == ("gemini", USER, "", ())
     assert (written.path, one.command) == (
         str(path),
-        lines.make_command_line(load_setup("gemini"), "SessionStart", target_of(project).folders),
+        lines.make_command_line(load_setup("gemini"), "SessionStart", context_of(project, "gemini")),
     )
 
 
@@ -602,24 +603,32 @@ def test_many_installs_at_once_leave_one_of_each(project):
 
 
 def test_the_command_names_everything_absolutely(project):
-    folders = target_of(project).folders
-    assert lines.make_command_line(load_setup("claude"), "Stop", folders) == (
-        f"{sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {project.config} "
-        f"--claude {project.claude_folder} --state {project.state} --without settings"
+    file = file_of(project, "claude")
+    repair = f"install boathook again and run: boathook install claude. Or remove its entries from {file}"
+    cause = f"{sys.executable} or its package is missing"
+    message = f"boathook cannot start ({cause}), so no hook was asked. Fix: {repair}"
+    assert lines.make_command_line(load_setup("claude"), "Stop", context_of(project, "claude")) == (
+        f"[ -x {sys.executable} ] && [ -r {lines.HOOK_ENTRY} ] && "
+        f"exec {sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {project.config} "
+        f"--claude {project.claude_folder} --state {project.state} --without settings "
+        f"--repair '{repair}' --broken '{{\"systemMessage\": \"REASON\"}}'; "
+        f"printf '%s\\n' '{{\"systemMessage\": \"{message}\"}}'"
     )
-    assert lines.make_command_line(load_setup("codex"), "Stop", folders).endswith(f"--state {project.state}")
+    codex = lines.make_command(load_setup("codex"), "Stop", context_of(project, "codex"))
+    assert codex[codex.index("--state") :][:3] == ["--state", str(project.state), "--repair"]
 
 
 def test_paths_with_spaces_and_quotes_are_quoted(project):
-    odd = {**target_of(project).folders, "config": "/a b/it's"}
+    context = context_of(project, "gemini")
+    odd = context.replace(folders={**context.folders, "config": "/a b/it's"})
     text = lines.make_command_line(load_setup("gemini"), "BeforeTool", odd)
     assert "--config '/a b/it'\"'\"'s'" in text
-    assert lines.parse_command(text) == lines.InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
+    assert parse_command(text) == InstalledCommand(sys.executable, lines.HOOK_ENTRY, "gemini", "BeforeTool")
 
 
 @pytest.mark.parametrize("setup", list_setups(), ids=lambda setup: setup.name)
 def test_hooks_that_an_agent_runs_itself_are_left_out(project, setup):
-    words = lines.make_command(setup, "Stop", target_of(project).folders)
+    words = lines.make_command(setup, setup.events[0], context_of(project, setup.name))
     assert [words[at + 1] for at, word in enumerate(words) if word == "--without"] == [*setup.runs_itself]
     assert {*setup.runs_itself} <= {*list_without_names(SOURCES)}
     assert setup.evidence
@@ -809,8 +818,9 @@ def test_the_plugin_holds_the_command_without_its_event(project):
     install(project, "opencode")
     text = file_of(project, "opencode").read_text()
     assert load_setup("opencode").format == PLUGIN
-    command = json.loads(text.partition("COMMAND = ")[2].partition(" //")[0])
+    command = json.loads(text.partition("COMMAND = ")[2].partition("\n")[0])
     assert command == [
         *(sys.executable, "-I", "-S", lines.HOOK_ENTRY, "--host", "opencode", "--config", str(project.config)),
         *("--claude", str(project.claude_folder), "--state", str(project.state)),
+        *("--repair", context_of(project, "opencode").repair),
     ]

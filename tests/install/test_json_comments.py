@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from boathook.hosts.setup import GROUPS, load_setup
 from boathook.install import json_edit as jsonedit
+from boathook.install.command_line import CallContext
 from boathook.install.formats import FORMATS, HostFile
 from boathook.install.host_files import make_entry
 from boathook.install.json_edit import EditError, JsonEditor, parse_nodes
@@ -19,8 +20,8 @@ from tests.install.test_json_edit import VALUES
 
 GUARD = {"hooks": [{"type": "command", "command": "my-own-guard"}]}
 SETUP = load_setup("gemini")
-FOLDERS = {"config": "/c/agents", "claude": "/c/claude", "state": "/c/state"}
-PART = HostFile("f", GROUPS, SETUP, {event: make_entry(SETUP, event, FOLDERS) for event in SETUP.events})
+CONTEXT = CallContext({"config": "/c/agents", "claude": "/c/claude", "state": "/c/state"}, "install it again")
+PART = HostFile("f", GROUPS, SETUP, {event: make_entry(SETUP, event, CONTEXT) for event in SETUP.events})
 GAPS = st.sampled_from(
     [
         *("", "", "", " ", "\n", "\r\n  ", "\t", "// c\n", ' // , ] } "\r\n  ', "/* c */", "/* // */ ", "\n  // d\n\n"),

@@ -23,8 +23,8 @@ from boathook.sources.hooks_toml import (
 from tests.core.builders import a_hook
 
 KNOWN = (
-    "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, degraded, sandbox, "
-    "defaults, disable, override"
+    "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, degraded, broken, "
+    "sandbox, defaults, disable, override"
 )
 TUNABLE = "timeout, priority, async, on_failure, sandbox"
 

@@ -23,7 +23,7 @@ from boathook.entry.options import list_flags, parse_options
 from boathook.errors import UsageError
 from boathook.hosts.setup import load_setup
 from boathook.install.command_line import make_command_line
-from boathook.install.host_files import resolve_install_target
+from boathook.install.host_files import make_call_context, resolve_install_target
 from boathook.loader import load_hooks
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.source import SOURCES, Source
@@ -234,5 +234,6 @@ def test_the_fast_path_and_the_engine_agree_on_its_catalogue(project, toys):
 
 
 def test_an_installed_command_names_its_folder(project, toys):
-    line = make_command_line(load_setup("codex"), "PreToolUse", resolve_install_target(USER, None, None).folders)
+    context = make_call_context(load_setup("codex"), resolve_install_target(USER, None, None))
+    line = make_command_line(load_setup("codex"), "PreToolUse", context)
     assert f"--claude {project.claude_folder} --toy {project.home}/.toy --state {project.state}" in line

@@ -69,6 +69,7 @@ _SINCE_HELP = "Only records since TIME: 10m, 2h or 3d ago, or a date such as 202
 since_option = click.option("--since", metavar="TIME", help=_SINCE_HELP)
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 host_argument = click.argument("host", type=HOST, metavar="HOST")
+optional_host_argument = click.argument("host", type=HOST, metavar="[HOST]", required=False)
 
 
 def _combine(*options: Callable[..., Any]) -> Callable[..., Any]:

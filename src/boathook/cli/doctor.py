@@ -12,6 +12,7 @@ from boathook.assembly import load_with_trust, locate, make_probe_engine
 from boathook.cli import doctor_setup
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.doctor_setup import ERROR, GOOD, NOTE, WARNING, HealthFinding, examine_setup, list_own_calls
+from boathook.cli.install import repair_installations
 from boathook.cli.show import STATE_STYLES, echo, format_count, pick_fields, print_json
 from boathook.cli.stats import HookStats, count_runs
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog
@@ -65,15 +66,20 @@ class HookHealth(Value):
 
 
 @click.command("doctor")
+@click.option(
+    "--fix", "is_fixing", is_flag=True, help="Repair entries in agents that call another or a missing boathook."
+)
+@click.option("--yes", is_flag=True, help="With --fix: do not ask for confirmation.")
 @json_option
 @project_option
 @state_option
-def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
+def examine_hooks(is_fixing: bool, yes: bool, as_json: bool, project: str | None, state: str | None) -> int:
     """Run every hook once to see whether it works.
 
     Each armed hook gets an event that it matches, in a scratch folder. Prompt hooks, HTTP hooks and hooks with
     `metadata: {doctor: skip}` in their HOOK.md are inspected but not run. Installed agents, the ledger and the trust
-    store are checked too.
+    store are checked too. With --fix, agents whose entries call another boathook, or one that is gone, get entries for
+    this one; you are asked at a terminal, and without one nothing is changed unless you add --yes.
 
     \b
     Exit codes: 0 everything works, 1 something does not.
@@ -82,10 +88,15 @@ def examine_hooks(as_json: bool, project: str | None, state: str | None) -> int:
     Examples:
       boathook doctor
       boathook doctor --json
+      boathook doctor --fix
     """
+    if is_fixing and as_json:
+        raise click.UsageError("--fix shows what it changes, so it cannot be used with --json")
     locations = locate(project, state=state)
+    if is_fixing:
+        repair_installations(state, project, yes=yes)
     loaded, trust = load_with_trust(locations)
-    setup = examine_setup(loaded.catalog, trust, locations.state)
+    setup = examine_setup(loaded.catalog, trust, locations.state, project)
     hooks = _examine_all(loaded.catalog, count_runs(LedgerReader(locations.state), ""))
     findings = [*setup, *(finding for health in hooks for finding in health.findings)]
     has_failed = any(finding.level == ERROR for finding in findings)

@@ -9,16 +9,17 @@ from typing import Any
 
 from boathook.cli.show import format_count, pick_fields
 from boathook.core.catalog import Catalog
-from boathook.core.hook import Command, Hook
+from boathook.core.hook import PROJECT, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.host import HostEvent, load_host
-from boathook.hosts.setup import Setup, load_setup
-from boathook.install.host_files import resolve_install_target
+from boathook.hosts.setup import Setup
+from boathook.install.host_files import InstallTarget
+from boathook.install.installed_targets import list_installed_targets
 from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
-from boathook.install.registry import Installation, InstallRegistry
+from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
@@ -47,8 +48,8 @@ class HealthFinding(Value):
         return pick_fields(self, *self.FIELDS)
 
 
-def examine_setup(catalog: Catalog, trust: TrustStore, state: str) -> list[HealthFinding]:
-    installed = _examine_installations(catalog, state)
+def examine_setup(catalog: Catalog, trust: TrustStore, state: str, project: str | None) -> list[HealthFinding]:
+    installed = _examine_installations(catalog, state, project)
     return [
         _examine_pattern_engine(),
         *_examine_sandboxes(),
@@ -135,28 +136,28 @@ def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFind
     return HealthFinding(GOOD, subject, f"{caller} calls {target}")
 
 
-def _examine_installations(catalog: Catalog, state: str) -> list[HealthFinding]:
+def _examine_installations(catalog: Catalog, state: str, project: str | None) -> list[HealthFinding]:
     """Run the command that is installed in each host, as the host does, and report whether it answers."""
     registry = InstallRegistry(state)
     try:
-        installations = registry.read()
+        targets = list_installed_targets(registry, project)
     except ConfigError as error:
         return [HealthFinding(ERROR, "installations", str(error), error.fix)]
     findings = []
     with tempfile.TemporaryDirectory(prefix="boathook-doctor-", ignore_cleanup_errors=True) as scratch:
-        for installation in installations:
-            findings += _examine_installation(installation, catalog, registry, os.path.realpath(scratch))
+        for setup, target in targets:
+            findings += _examine_installation(setup, target, catalog, registry, os.path.realpath(scratch))
     return findings
 
 
 def _examine_installation(
-    one: Installation, catalog: Catalog, registry: InstallRegistry, scratch: str
+    setup: Setup, place: InstallTarget, catalog: Catalog, registry: InstallRegistry, scratch: str
 ) -> list[HealthFinding]:
-    subject = f"installed in {one.host}" + (f" for {one.project}" if one.project else "")
-    fix = f"boathook install {one.host}" + (f" --project {one.project}" if one.project else "")
-    if one.project and not os.path.isdir(one.project):
+    project = place.project if place.scope == PROJECT else ""
+    subject = f"installed in {setup.name}" + (f" for {project}" if project else "")
+    fix = f"boathook install {setup.name}" + (f" --project {project}" if project else "")
+    if project and not os.path.isdir(project):
         return [HealthFinding(NOTE, subject, "the project no longer exists")]
-    setup, place = load_setup(one.host), resolve_install_target(one.scope, one.project or None, registry.state)
     current = find_status(setup, place, registry)
     level = WARNING if current.state == STALE_STATUS else ERROR
     findings = [HealthFinding(level, subject, f"{current.state}: {why}", fix) for why in current.why]
@@ -167,7 +168,7 @@ def _examine_installation(
         return [*findings, HealthFinding(ERROR, subject, text, fix)]
     if not command:
         return findings or [HealthFinding(ERROR, subject, f"there is no command for {row.name}", fix)]
-    result = run_probe(command, make_probe_event(load_host(one.host), row, scratch), scratch)
+    result = run_probe(command, make_probe_event(load_host(setup.name), row, scratch), scratch)
     return [*findings, _judge_answer(result, subject, fix)]
 
 

@@ -12,7 +12,14 @@ import click
 
 from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.allow import describe_pause
-from boathook.cli.common_options import add_scope_options, host_argument, json_option, project_option, state_option
+from boathook.cli.common_options import (
+    add_scope_options,
+    host_argument,
+    json_option,
+    optional_host_argument,
+    project_option,
+    state_option,
+)
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
@@ -24,6 +31,7 @@ from boathook.install import status as host_status
 from boathook.install.apply import adopt_installation, apply_plan, forget_installation
 from boathook.install.formats import TRUST_TABLES
 from boathook.install.host_files import InstallTarget, make_folder_trust_file, resolve_install_target
+from boathook.install.installed_targets import list_installed_targets
 from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
@@ -104,17 +112,33 @@ def install_host(
 
 
 @click.command("uninstall")
-@host_argument
+@optional_host_argument
+@click.option("--all", "is_all", is_flag=True, help="Every agent, for you and for all projects on record.")
 @add_scope_options
 @state_option
 @json_option
 def uninstall_host(
-    host: str, user: bool, project: str | None, dry_run: bool, yes: bool, state: str | None, as_json: bool
+    host: str | None,
+    is_all: bool,
+    user: bool,
+    project: str | None,
+    dry_run: bool,
+    yes: bool,
+    state: str | None,
+    as_json: bool,
 ) -> int:
     """Remove boathook from an agent's configuration.
 
-    Only what `install` added is removed.
+    Only what `install` added is removed. Do this before you remove boathook itself: `boathook uninstall --all`.
+
+    \b
+    Examples:
+      boathook uninstall codex
+      boathook uninstall --all
     """
+    if is_all or host is None:
+        _check_all_options(host, is_all=is_all, is_narrowed=user or project is not None or as_json)
+        return _uninstall_all(state, yes=yes, dry_run=dry_run)
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
     plan = plan_removal(setup, _resolve_target(setup, registry, project, state, user=user), registry)
     if not dry_run:
@@ -133,6 +157,65 @@ def uninstall_host(
     elif plan.is_empty:
         echo(f"{host} is not installed: nothing to do")
     return int(not (is_done or dry_run or plan.is_empty))
+
+
+def _check_all_options(host: str | None, *, is_all: bool, is_narrowed: bool) -> None:
+    if not is_all:
+        raise click.UsageError("name an agent (HOST), or use --all for every agent that is installed")
+    if host is not None or is_narrowed:
+        raise click.UsageError(
+            "--all is for every agent and project: it takes neither HOST nor --user, --project, --json"
+        )
+
+
+def _uninstall_all(state: str | None, *, yes: bool, dry_run: bool) -> int:
+    registry, is_clean = InstallRegistry(resolve_state(state)), True
+    targets = list_installed_targets(registry, None)
+    if not targets:
+        echo("boathook is not installed in any agent: nothing to do")
+    # The last one first: folders that an earlier one made are empty then.
+    for setup, target in reversed(targets):
+        place = f"{setup.name} ({target.project})" if target.scope == PROJECT else setup.name
+        try:
+            plan = plan_removal(setup, target, registry)
+            if not dry_run:
+                _require_person(plan, state)
+            _print_diff(plan)
+            is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
+            if plan.is_empty and not dry_run:
+                forget_installation(plan, registry)
+        except ConfigError as error:
+            echo(f"{place} is still installed: {error}", err=True)
+            is_clean = False
+            continue
+        is_clean = is_clean and (is_done or dry_run or plan.is_empty)
+        if is_done:
+            echo(f"{place} is uninstalled: {_describe_files(plan)}", "green")
+    if targets and is_clean and not dry_run:
+        echo("Agents read their settings when they start: restart those that are running, then remove boathook.")
+    return int(not is_clean)
+
+
+def repair_installations(state: str | None, project: str | None, *, yes: bool) -> None:
+    """Install again what calls another boathook or one that is gone; only for a person who agrees, or with `yes`."""
+    registry = InstallRegistry(resolve_state(state))
+    for setup, target in list_installed_targets(registry, project):
+        if target.scope == PROJECT and not os.path.isdir(target.project):
+            continue
+        status = host_status.find_status(setup, target, registry)
+        if status.state not in host_status.REPAIRABLE_STATUSES:
+            continue
+        try:
+            plan = plan_install(setup, target, registry)
+            if plan.is_empty or not host_status.has_entries(setup, target):
+                continue
+            _require_person(plan, state)
+            _print_diff(plan)
+            if confirm_change(f"Repair {setup.name}?", yes=yes, default=True):
+                apply_plan(plan, registry, is_install=True)
+                echo(f"{setup.name} is repaired: {_describe_files(plan)}", "green")
+        except ConfigError as error:
+            echo(f"{setup.name} was not repaired: {error}", err=True)
 
 
 @click.command("status")

@@ -48,6 +48,7 @@ class Settings(Value):
     untrusted: str = "skip"
     record: str = "summary"
     degraded: str = "report"
+    broken: str = "refuse"
 
 
 class Stage(Value):

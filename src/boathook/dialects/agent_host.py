@@ -274,6 +274,18 @@ class AgentHost(HostDialect):
         answer.add(row.block, reason)
         return answer.make_exit(self.host.empty_answer), row.kind
 
+    def answer_broken(self, name: str, reason: str, *, refuses: bool) -> Exit:
+        """Return the answer if the engine cannot start: a tool call is refused, every other event goes on with a message."""
+        row = self.host.find_event(name)
+        if row is None:
+            raise DialectError(f"{self.host.title} has no event '{name}'")
+        answer, is_refused = _Answer(row), refuses and bool(row.block) and row.kind.is_pre and row.kind.has_tool
+        if is_refused:
+            answer.add(row.block, reason)
+        if not is_refused or row.hides_block:
+            answer.add(self.host.message or (("stderr", "$"),), reason)
+        return answer.make_exit(self.host.empty_answer)
+
     def write_answer(self, verdict: Verdict, later: Sequence[Verdict] = (), *, refuses: bool = False) -> Exit:
         """Write a verdict for the host. Only the person sees the messages of `later`, the verdicts on derived events."""
         row = self._find_row_of(verdict.event)

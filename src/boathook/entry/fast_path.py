@@ -64,12 +64,17 @@ def enter(args: "list[str]") -> "NoReturn":
     _find_libraries()
     from boathook.entry.run_once import main
 
-    code = 130
+    code, is_broken = 130, False
     try:
         code = main(args, data)
+    except Exception:
+        is_broken = True
+        raise
     finally:
-        # Nothing is left to do, so a second signal cannot change the code.
-        system._exit(code)
+        # Nothing is left to do, so a second signal cannot change the code. `hook_entry` answers if this cannot run.
+        if not is_broken:
+            system._exit(code)
+    raise AssertionError
 
 
 def _read_fast_options(args: "list[str]") -> "Options | None":

@@ -18,6 +18,14 @@ FLAGS: "tuple[Flag, ...]" = (
     ("--debug", SWITCH, False, "", "Print debug output to stderr."),
     ("--no-ask", SWITCH, False, "", "Do not ask a person: a hook that asks blocks the tool call instead."),
     ("--without", SOURCE, True, "SOURCE", "Skip hooks that the agent runs itself: {sources}. Can be repeated."),
+    ("--repair", VALUE, True, "TEXT", "What the message says to do if boathook cannot start."),
+    (
+        "--broken",
+        VALUE,
+        True,
+        "ANSWER",
+        "The answer if boathook cannot start: an exit code, or JSON with REASON in it.",
+    ),
     ("--trust-all", SWITCH, True, "", "Treat every project hook as trusted. Only if you know what the hooks do."),
 )
 
@@ -27,6 +35,8 @@ class Options:
         self.event: str | None = None
         self.host = "native"
         self.project: str | None = None
+        # Only `hook_entry` uses them, which reads them itself.
+        self.repair = self.broken = ""
         self.without: tuple[str, ...] = ()
         self.folders: dict[str, str] = {}
         self.json = self.debug = self.no_ask = self.trust_all = False

@@ -44,13 +44,19 @@ def main(args: list[str], data: bytes | None = None) -> int:
     except DialectError as error:
         return run.refuse(str(error), 1)
     except UsageError as error:
+        # The command of another version.
+        if "--broken" in args:
+            raise
         _report(str(error))
         return 1
     except Interrupted as signal:
         return 128 + int(signal.args[0])
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # noqa: BLE001  (the host always gets a message and an exit code)
+    except Exception as error:
+        # A part of this package or a library is missing, or for another Python: the command has the answer to that.
+        if "--broken" in args and (run.kind is None or isinstance(error, (ImportError, SyntaxError))):
+            raise
         return run.refuse(f"internal error: {type(error).__name__}: {error}", 2 if run.may_be_tool_call else 1)
 
 

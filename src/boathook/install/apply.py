@@ -11,6 +11,7 @@ from boathook.errors import ConfigError
 from boathook.install.command_line import make_command_line
 from boathook.install.file_transaction import FileTransaction, find_missing_folders, find_mode, remove_empty_folder
 from boathook.install.formats import LOCATED_FORMATS
+from boathook.install.host_files import make_call_context
 from boathook.install.plan import FileChange, InstallPlan, can_restore, read_host_file
 from boathook.install.registry import Installation, InstalledFile, InstallRegistry, hash_bytes
 from boathook.system.files import may_exist
@@ -77,7 +78,7 @@ def _make_record(
     old_files = old.files if old else ()
     files += [file for file in old_files if file.format in LOCATED_FORMATS and file.path not in paths]
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    command = make_command_line(plan.setup, plan.setup.events[0], plan.target.folders)
+    command = make_command_line(plan.setup, plan.setup.events[0], make_call_context(plan.setup, plan.target))
     return Installation(*plan.key, __version__, now, command, tuple(files), folders)
 
 

@@ -1,38 +1,38 @@
-"""The command that an agent runs for each event, and how an installed one is recognized."""
+"""The command that an agent runs for each event."""
 
 from __future__ import annotations
 
-import functools
-import os
-import re
-import shlex
 import sys
 
-from boathook.core.shell import get_assigned_name
 from boathook.core.value import Value
+from boathook.core.verdict import Exit
+from boathook.dialects.agent_host import AgentHost
 from boathook.errors import ConfigError
 from boathook.hosts.setup import Setup
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.sources.own_commands import HOOK_ENTRY_PATH, PYTHON_PROGRAM, find_own_path, has_own_command
+from boathook.sources.installed_line import HOOK_ENTRY_PATH, parse_command, write_installed_line
+from boathook.sources.own_commands import find_own_path, has_own_command
 
-_GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] \|\| ')
-# flags of Python, none that makes it run something else
-_PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
-
-
-class InstalledCommand(Value):
-    python: str
-    hook_entry: str
-    host: str
-    event: str
+# What `hook_entry` replaces by the reason, in the answer that the command has for it.
+_REASON = "REASON"
 
 
-def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]:
+class CallContext(Value):
+    """What every command contains: the user's folders by their options, and what to do if boathook cannot start."""
+
+    folders: dict[str, str]
+    repair: str
+    # Whether tool calls are refused then.
+    refuses: bool = True
+
+
+def make_command(setup: Setup, event: str, context: CallContext) -> list[str]:
     """Return the command; it names the user's folders by their options, so that no variable of a host moves them."""
     words = [
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
-        *[word for option, path in folders.items() for word in (f"--{option}", path)],
+        *[word for option, path in context.folders.items() for word in (f"--{option}", path)],
         *[word for source in setup.runs_itself for word in ("--without", source)],
+        *("--repair", context.repair, "--broken", make_broken_form(setup, event, context)),
     ]
     try:
         "".join(words).encode()
@@ -42,41 +42,25 @@ def make_command(setup: Setup, event: str, folders: dict[str, str]) -> list[str]
     return words
 
 
-def make_command_line(setup: Setup, event: str, folders: dict[str, str]) -> str:
-    guard = f'[ -n "${setup.unless_variable}" ] || ' if setup.unless_variable else ""
-    return guard + shlex.join(make_command(setup, event, folders))
+def make_broken_form(setup: Setup, event: str, context: CallContext) -> str:
+    """Return how `hook_entry` answers an event if it cannot start: an exit code, or JSON in which it replaces REASON."""
+    answer = _answer_broken(setup, event, _REASON, context)
+    return str(answer.code) if answer.code else answer.stdout.decode().rstrip("\n")
 
 
-def parse_command(text: object) -> InstalledCommand | None:
-    """Return what a command calls if it is installed and does nothing else, or None: the only rule for which commands are ours."""
-    return _parse_command(text) if isinstance(text, str) and "hook_entry.py" in text else None
+def describe_missing(context: CallContext) -> str:
+    cause = f"{sys.executable} or its package is missing"
+    return f"boathook cannot start ({cause}), so no hook was asked. Fix: {context.repair}"
 
 
-# a file is searched again after each change, and shlex is slow
-@functools.cache
-def _parse_command(text: str) -> InstalledCommand | None:
-    guard = _GUARD.match(text)
-    call = text[guard.end() :] if guard else text
-    try:
-        words = shlex.split(call)
-    except ValueError:
-        return None
-    # otherwise a shell would do more with it than start one program
-    if shlex.join(words) != call:
-        return None
-    at = next((index for index, word in enumerate(words) if index and not _PYTHON_FLAG.fullmatch(word)), 0)
-    rest = words[at + 1 :]
-    if not at or not _is_python(words[0]) or not HOOK_ENTRY_PATH.fullmatch(words[at]) or len(rest) % 2:
-        return None
-    options = dict(zip(rest[::2], rest[1::2], strict=True))
-    if not all(name.startswith("--") for name in options):
-        return None
-    return InstalledCommand(words[0], words[at], options.get("--host", ""), options.get("--event", ""))
+def make_command_line(setup: Setup, event: str, context: CallContext) -> str:
+    words = make_command(setup, event, context)
+    fallback = _answer_broken(setup, event, describe_missing(context), context)
+    return write_installed_line(words, fallback, setup.unless_variable)
 
 
-def _is_python(program: str) -> bool:
-    is_known = program == sys.executable or bool(PYTHON_PROGRAM.fullmatch(os.path.basename(program)))
-    return is_known and not get_assigned_name(program)
+def _answer_broken(setup: Setup, event: str, reason: str, context: CallContext) -> Exit:
+    return AgentHost(setup.name).answer_broken(event, reason, refuses=context.refuses)
 
 
 def is_installed_command(text: object, host: str) -> bool:

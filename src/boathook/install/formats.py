@@ -14,6 +14,7 @@ from boathook.hosts.setup import FILES, FLAT, GROUPS, LIST, PLUGIN, TABLES, Setu
 from boathook.install.command_line import is_installed_command
 from boathook.install.json_edit import EditError, JsonEditor, JsonPath
 from boathook.install.toml_edit import TomlTable, add_table, list_tables, parse_toml, remove_empty_list, remove_tables
+from boathook.sources.installed_line import InstalledCommand, parse_call, parse_command
 
 TRUST_TABLES, JSON_VALUES = "trust", "values"
 INSTALL_MARK = "made by `boathook install"
@@ -71,6 +72,10 @@ class EntryFormat(FileFormat):
         """Return everything that decides what an entry runs, commands of ours among it."""
         keys = (file.setup.command_key, "command")
         return [handler.get(key) for handler in self._list_handlers(entry, file) for key in keys]
+
+    def parse_commands(self, entry: Any, file: HostFile) -> list[InstalledCommand]:
+        """Return the commands of ours that an entry runs."""
+        return [command for text in self.list_commands(entry, file) if (command := parse_command(text))]
 
     def make_probe_command(self, entry: Any, event: str, file: HostFile) -> str:  # noqa: ARG002
         return str(self.list_commands(entry, file)[0])
@@ -372,7 +377,8 @@ class _WholeFile(EntryFormat):
 
 class _ScriptFile(_WholeFile):
     def list_commands(self, entry: Any, file: HostFile) -> list[Any]:  # noqa: ARG002
-        return [entry, *(line.removeprefix("exec ") for line in str(entry).splitlines())]
+        # After the line that says by what a shell runs it, and the mark.
+        return [entry, str(entry).partition("\n")[2].partition("\n")[2].removesuffix("\n")]
 
     def make_probe_command(self, entry: Any, event: str, file: HostFile) -> str:  # noqa: ARG002
         return shlex.quote(file.path)
@@ -386,6 +392,9 @@ class _PluginFile(_WholeFile):
 
     def list_commands(self, entry: Any, file: HostFile) -> list[Any]:  # noqa: ARG002
         return [_join_words(words) for words in _PLUGIN_COMMAND.findall(str(entry))]
+
+    def parse_commands(self, entry: Any, file: HostFile) -> list[InstalledCommand]:
+        return [command for text in self.list_commands(entry, file) if (command := parse_call(text))]
 
     def make_probe_command(self, entry: Any, event: str, file: HostFile) -> str:
         return f"{self.list_commands(entry, file)[0]} --event {shlex.quote(event)}"

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from boathook.core.catalog import Settings
 from boathook.core.hook import USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hosts.setup import ENTRY_NAME, FILES, LIST, PLUGIN, TABLES, Setup
 from boathook.install.codex import make_trust_file
-from boathook.install.command_line import make_command, make_command_line
+from boathook.install.command_line import (
+    CallContext,
+    describe_missing,
+    make_broken_form,
+    make_command,
+    make_command_line,
+)
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
+from boathook.sources.hooks_toml import build_settings, read_hooks_toml
 from boathook.sources.source import SOURCES
 from boathook.system import locations
 
-_SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\nexec {command}\n"
+_SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\n{command}\n"
 
 
 class InstallTarget(Value):
@@ -31,6 +40,8 @@ class InstallTarget(Value):
     folders: dict[str, str]
     untrusted: tuple[str, ...] = ()
     trust_folder: bool = False
+    # Whether tool calls are refused if boathook cannot start: `hooks.broken`.
+    refuses_broken: bool = True
 
 
 def find_host_home(setup: Setup, target: InstallTarget) -> str:
@@ -50,15 +61,22 @@ def find_config_path(setup: Setup, target: InstallTarget) -> str:
     return os.path.join(target.project, setup.project_file)
 
 
+def make_call_context(setup: Setup, target: InstallTarget) -> CallContext:
+    option = f" --project {shlex.quote(target.project)}" if target.scope != USER else ""
+    repair = f"install boathook again and run: boathook install {setup.name}{option}"
+    repair += f". Or remove its entries from {find_config_path(setup, target)}"
+    return CallContext(target.folders, repair, target.refuses_broken)
+
+
 def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:
-    path = find_config_path(setup, target)
+    path, context = find_config_path(setup, target), make_call_context(setup, target)
     if setup.format == FILES:
-        lines = {event: make_command_line(setup, event, target.folders) for event in setup.events}
+        lines = {event: make_command_line(setup, event, context) for event in setup.events}
         scripts = {key: _SCRIPT.format(mark=INSTALL_MARK, name=setup.name, command=lines[key]) for key in lines}
         return [HostFile(f"{path}/{event}", FILES, setup, {event: scripts[event]}, 0o777) for event in scripts]
     if setup.format == PLUGIN:
-        return [HostFile(path, PLUGIN, setup, {setup.events[0]: _make_plugin(setup, target)})]
-    entries = {event: make_entry(setup, event, target.folders) for event in setup.events}
+        return [HostFile(path, PLUGIN, setup, {setup.events[0]: _make_plugin(setup, context)})]
+    entries = {event: make_entry(setup, event, context) for event in setup.events}
     return [HostFile(path, setup.format, setup, entries)]
 
 
@@ -82,8 +100,8 @@ def make_folder_trust_file(setup: Setup, target: InstallTarget) -> HostFile | No
     return HostFile(path, JSON_VALUES, setup, {name: trust.value})
 
 
-def make_entry(setup: Setup, event: str, folders: dict[str, str]) -> dict[str, Any]:
-    command = {setup.command_key: make_command_line(setup, event, folders)}
+def make_entry(setup: Setup, event: str, context: CallContext) -> dict[str, Any]:
+    command = {setup.command_key: make_command_line(setup, event, context)}
     timeout = {setup.timeout_key: setup.compute_timeout(event)} if setup.timeout_key else {}
     if setup.format == TABLES:
         return {setup.event_key: event, **command, **timeout}
@@ -93,12 +111,19 @@ def make_entry(setup: Setup, event: str, folders: dict[str, str]) -> dict[str, A
     return {**handler, **timeout}
 
 
-def _make_plugin(setup: Setup, target: InstallTarget) -> str:
-    words = make_command(setup, "", target.folders)
-    at = words.index("--event")
-    command = json.dumps(words[:at] + words[at + 2 :], ensure_ascii=False)
+def _make_plugin(setup: Setup, context: CallContext) -> str:
+    words = make_command(setup, setup.events[0], context)
+    # The plugin adds what differs between events.
+    for option in ("--event", "--broken"):
+        at = words.index(option)
+        del words[at : at + 2]
+    forms = {event: make_broken_form(setup, event, context) for event in setup.events}
+    values = {"COMMAND = []": words, "BROKEN_FORMS = {}": forms, 'BROKEN_REASON = ""': describe_missing(context)}
     with open(os.path.join(os.path.dirname(__file__), f"{setup.name}.js"), encoding="utf-8") as file:
-        return file.read().replace("COMMAND = []", f"COMMAND = {command}", 1)
+        text = file.read()
+    for place, value in values.items():
+        text = text.replace(place, f"{place.partition(' = ')[0]} = {json.dumps(value, ensure_ascii=False)}", 1)
+    return text
 
 
 def resolve_install_target(
@@ -113,7 +138,9 @@ def resolve_install_target(
     resolved = locations.resolve_locations(SOURCES, top, env, given={"state": state} if state else {})
     folders = {folder.option: resolved.folders[folder.option] for folder in locations.list_user_folders(SOURCES)}
     untrusted = tuple(path for option, path in folders.items() if option in resolved.untrusted)
-    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder)
+    is_trusted = bool(resolved.config)
+    settings = build_settings(read_hooks_toml(f"{resolved.config}/hooks.toml", USER)) if is_trusted else Settings()
+    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder, settings.broken == "refuse")
 
 
 def _resolve_project(name: str | None) -> str:

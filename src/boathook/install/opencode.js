@@ -1,40 +1,62 @@
 // made by `boathook install opencode`; `boathook uninstall opencode` removes it
 import { spawn } from "node:child_process"
 
-const COMMAND = [] // filled in by the installer
+// filled in by the installer: the command, its answer to each event if boathook cannot start, and what is wrong then
+const COMMAND = []
+const BROKEN_FORMS = {}
+const BROKEN_REASON = ""
 // boathook has shorter timeouts of its own
 const TIMEOUT_MS = 600_000
+const REFUSED_CODE = "2"
 
 const log = (text) => console.error(`boathook: ${text}`)
+
+// What an event gets if boathook cannot start: a tool call is refused, everything else goes on.
+function answerBroken(event, message) {
+  const reason = `${BROKEN_REASON} (${message})`
+  if (BROKEN_FORMS[event] === REFUSED_CODE) return { refused: reason }
+  log(`${event}: ${reason}`)
+  return null
+}
 
 // Sends one event to boathook. Returns its answer; null if there is none, which is logged and never thrown.
 function ask(event, fields) {
   return new Promise((resolve) => {
-    const fail = (message) => {
-      log(`${event}: ${message}; hooks did not run`)
-      resolve(null)
-    }
+    const args = [...COMMAND.slice(1), "--event", event, "--broken", BROKEN_FORMS[event] ?? ""]
     let child
     try {
-      child = spawn(COMMAND[0], [...COMMAND.slice(1), "--event", event], { stdio: ["pipe", "pipe", "pipe"] })
+      child = spawn(COMMAND[0], args, { stdio: ["pipe", "pipe", "pipe"] })
     } catch (error) {
-      return fail(error.message)
+      return resolve(answerBroken(event, error.message))
     }
     const out = []
     const err = []
-    const timer = setTimeout(() => child.kill(), TIMEOUT_MS)
+    let isLate = false
+    let hasStarted = true
+    const timer = setTimeout(() => {
+      isLate = true
+      child.kill()
+    }, TIMEOUT_MS)
     child.on("error", (error) => {
+      hasStarted = false
       clearTimeout(timer)
-      fail(error.message)
+      resolve(answerBroken(event, error.message))
     })
     child.stdin.on("error", () => {})
     child.stdout.on("data", (data) => out.push(data))
     child.stderr.on("data", (data) => err.push(data))
-    child.on("close", (code) => {
+    child.on("close", (code, signal) => {
+      if (!hasStarted) return
       clearTimeout(timer)
       const message = Buffer.concat(err).toString().trim()
-      if (code === 2) return resolve({ refused: message || "blocked by a hook" })
-      if (code !== 0) return fail(message || `exit code ${code}`)
+      const isOurs = message.startsWith("boathook")
+      // Python itself ends with 2 if it does not find our file, and our own errors with 1 let an event pass
+      if (code === 2 && !message.includes("can't open file")) return resolve({ refused: message || "blocked by a hook" })
+      if (isLate || (code === 1 && isOurs)) {
+        log(`${event}: ${message || "no answer in time"}; hooks did not run`)
+        return resolve(null)
+      }
+      if (code !== 0) return resolve(answerBroken(event, message || `exit code ${code ?? signal}`))
       if (message) log(message)
       resolve(parseAnswer(event, Buffer.concat(out).toString().trim()))
     })
@@ -48,8 +70,7 @@ function parseAnswer(event, text) {
     if (answer.system_message) log(answer.system_message)
     return answer
   } catch {
-    log(`${event}: the answer cannot be read`)
-    return null
+    return answerBroken(event, "its answer cannot be read")
   }
 }
 

@@ -14,7 +14,7 @@ from boathook.errors import ConfigError
 from boathook.hosts.host import load_host
 from boathook.hosts.setup import Setup, list_setups
 from boathook.install import host_files
-from boathook.install.command_line import InstalledCommand, is_unmanaged_command, parse_command
+from boathook.install.command_line import is_unmanaged_command
 from boathook.install.formats import ENTRY_FORMATS, FORMATS, HostFile
 from boathook.install.host_files import InstallTarget, find_config_path, list_host_files, make_folder_trust_file
 from boathook.install.json_edit import EditError, JsonEditor
@@ -22,11 +22,14 @@ from boathook.install.plan import decode_text, read_host_file
 from boathook.install.registry import Installation, InstallRegistry, hash_bytes
 from boathook.install.toml_edit import parse_toml
 from boathook.process.supervisor import HOOK_ENTRY
+from boathook.sources.installed_line import InstalledCommand
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 
 INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
+# What `install` can repair.
+REPAIRABLE_STATUSES = (ALTERED_STATUS, STALE_STATUS)
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
 # Where the hooks of a source are, by the names in `Setup.may_run_too`.
 _SOURCE_TITLES = {"project-settings": f"a project's {SETTINGS_JSON_SOURCE.markers[0].removeprefix('/')}"}
@@ -69,19 +72,29 @@ def _find_status(setup: Setup, target: InstallTarget, old: Installation | None, 
     texts = {file.path: _read_text(file.path) for file in files}
     entries = {file.path: _find_entries(file, texts[file.path]) for file in files}
     unmanaged = dict.fromkeys(find_unmanaged_commands(setup, target))
-    others = [f"another entry also calls boathook: {command}" for command in unmanaged]
+    doubles = [f"another entry also calls boathook: {command}" for command in unmanaged]
     if not any(entries.values()):
         gone = ("what was installed is not there any more",) if old else ()
-        return absent.replace(why=(*gone, *others))
-    problems: Problems = {ALTERED_STATUS: others, STALE_STATUS: [], SHADOWED_STATUS: []}
-    for file in files:
-        _compare_entries(file, entries[file.path], problems, is_untouched=_has_installed_bytes(file.path, old))
+        return absent.replace(why=(*gone, *doubles))
+    problems: Problems = {ALTERED_STATUS: doubles, STALE_STATUS: [], SHADOWED_STATUS: []}
+    # What would be installed with the other value of `hooks.broken`.
+    others = list_host_files(setup, target.replace(refuses_broken=not target.refuses_broken))
+    if all(entries[file.path] == _wrap_wanted(file) for file in others):
+        problems[STALE_STATUS].append(_describe_broken_setting(target))
+    else:
+        for file in files:
+            _compare_entries(file, entries[file.path], problems, is_untouched=_has_installed_bytes(file.path, old))
     for file in host_files.list_dependent_files(setup, target, lambda path: texts.get(path) or ""):
         problems[SHADOWED_STATUS] += _find_trust_problems(file, find_installed_entries(file))
     problems[SHADOWED_STATUS] += [*find_off_switches(setup, target), *find_distrust(setup, target)]
     state = next((state for state in _WORST_FIRST if problems[state]), INSTALLED_STATUS)
     reasons = dict.fromkeys(why for each in _WORST_FIRST for why in problems[each])
     return absent.replace(state=state, why=tuple(reasons))
+
+
+def has_entries(setup: Setup, target: InstallTarget) -> bool:
+    """Whether a file of an agent has entries of ours, of whichever installation."""
+    return any(find_installed_entries(file) for file in list_host_files(setup, target))
 
 
 def _read_text(path: str) -> str | None:
@@ -108,8 +121,7 @@ def _compare_entries(file: HostFile, entries: dict[Any, list[Any]], problems: Pr
     """Note how entries differ from what would be installed now. In an untouched file, another version wrote them."""
     entry_format = ENTRY_FORMATS[file.format]
     all_entries = [entry for values in entries.values() for entry in values]
-    texts = [text for entry in all_entries for text in entry_format.list_commands(entry, file)]
-    commands = [command for text in texts if (command := parse_command(text))]
+    commands = [command for entry in all_entries for command in entry_format.parse_commands(entry, file)]
     dead = [problem for command in commands if (problem := _find_command_problem(command))]
     problems[STALE_STATUS] += dead
     found = problems[STALE_STATUS if is_untouched else ALTERED_STATUS]
@@ -122,9 +134,19 @@ def _compare_entries(file: HostFile, entries: dict[Any, list[Any]], problems: Pr
         found.append(f"an entry for {unknown}, which is not one of its events")
     if repeated:
         problems[ALTERED_STATUS].append(f"several entries for {repeated}: hooks run more than once")
-    wanted = {event: [entry_format.wrap_entry(entry)] for event, entry in file.wanted.items()}
-    if not (dead or missing or unknown or repeated) and entries != wanted:
+    if not (dead or missing or unknown or repeated) and entries != _wrap_wanted(file):
         found.append("the entries are not what would be installed now")
+
+
+def _wrap_wanted(file: HostFile) -> dict[Any, list[Any]]:
+    """Return the wanted entries of a file as `find_entries` returns them."""
+    return {event: [ENTRY_FORMATS[file.format].wrap_entry(entry)] for event, entry in file.wanted.items()}
+
+
+def _describe_broken_setting(target: InstallTarget) -> str:
+    now, before = ("refuse", "allow") if target.refuses_broken else ("allow", "refuse")
+    path = f"{target.folders['config']}/hooks.toml"
+    return f'hooks.broken in {path} is "{now}" by now, and the command has "{before}"'
 
 
 def find_unmanaged_commands(setup: Setup, target: InstallTarget) -> list[str]:

@@ -210,10 +210,34 @@ def make_memory_file(data: bytes) -> int:
         while view:
             view = view[os.write(handle, view) :]
         os.lseek(handle, 0, os.SEEK_SET)
+    except OSError:
+        os.close(handle)
+        # Where nothing can be written (a full disk, a limit on the size of files), hooks must decide nevertheless.
+        return _fill_pipe(data)
     except BaseException:
         os.close(handle)
         raise
     return handle
+
+
+def _fill_pipe(data: bytes) -> int:
+    """Return the end of a pipe that has all of the data in it; OSError if it does not hold that much."""
+    import errno
+    import fcntl
+
+    reading, writing = os.pipe()
+    try:
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(len(data), 1))
+        os.set_blocking(writing, False)
+        if os.write(writing, data) < len(data):
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    return reading
 
 
 def _open_memory_file() -> int:

@@ -63,17 +63,19 @@ class Sessions:
             return 0
         return int(text) if text.isascii() and text.isdigit() else 0
 
-    def count_stop(self, session: str, *, blocked: bool) -> None:
+    def count_stop(self, session: str, *, blocked: bool) -> bool:
+        """Count a stop, or start anew; return False if that cannot be kept, so that nothing would end the refusals."""
         path = self._find_path(session, "stops")
         if path is None or (not blocked and not os.path.exists(path)):
-            return
+            return True
         try:
             if blocked:
                 write_private(path, str(self.stop_blocks(session) + 1).encode())
             else:
                 os.unlink(path)
         except OSError:
-            return
+            return False
+        return True
 
     def note_subagent(self, session: str, agent_type: str, text: str) -> None:
         """Remember that hooks were asked about a subagent that is about to start, and a text for its own event."""

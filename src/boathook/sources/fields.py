@@ -243,6 +243,13 @@ HOOKS_TOML_FIELDS = (
     _user("untrusted", WORD, "what an untrusted hook does", "skip", words=("skip", "block")),
     _user("record", WORD, "how much of an event is logged", "summary", words=("summary", "whole")),
     _user("degraded", WORD, "what happens to effects an agent cannot express", "report", words=("report", "refuse")),
+    _user(
+        "broken",
+        WORD,
+        "what happens to tool calls if boathook cannot start; `boathook install` writes it into the command",
+        "refuse",
+        words=("refuse", "allow"),
+    ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
     _tables("disable", about="hooks that do not run"),

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from boathook.core.hook import Command
 from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, get_assigned_name
+from boathook.sources.installed_line import HOOK_ENTRY_PATH, PYTHON_PROGRAM, parse_command
 
 PROGRAM_NAME = "boathook"
-PYTHON_PROGRAM = re.compile(r"(?:python|pypy)[0-9.]*w?(?:\.exe)?")
-HOOK_ENTRY_PATH = re.compile(rf"(?:.*[/\\])?{PROGRAM_NAME}[/\\]entry[/\\]hook_entry\.py", re.DOTALL)
 # uvx and pipx take the name with extras and a version
 _PROGRAM = re.compile(rf"{PROGRAM_NAME}(?:\.exe)?(?:\[[\w,-]*\])?(?:[@=<>~!].*)?")
 _PYTHON_OPTIONS_WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
@@ -51,6 +50,8 @@ def is_own_command(handler: Command) -> bool:
 
 def is_only_own_command(handler: Command) -> bool:
     """Whether a command that calls boathook does nothing else, like the one that is installed: then it need not run."""
+    if handler.words is None and parse_command(handler.text) is not None:
+        return True
     words = handler.text.split() if handler.words is None else [handler.text]
     is_script = bool(words) and _get_base_name(words[0]) in (*SHELL_NAMES, "eval")
     return not is_script and not set(handler.text) & set(";&|<>()`$\n")

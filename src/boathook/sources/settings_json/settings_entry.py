@@ -30,6 +30,7 @@ from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME, ClaudeEvent
 from boathook.sources import fields
 from boathook.sources.fields import JSON_PAIR, MAX_SECONDS, FieldChecker, describe_value, split_url
+from boathook.sources.installed_line import parse_command
 from boathook.sources.own_commands import PROGRAM_NAME, is_only_own_command, is_own_command
 from boathook.sources.settings_json.rules import MAX_RULE_CHARS, PermissionRule, read_rule
 from boathook.sources.shell_scripts import SCRIPT_ENDINGS
@@ -75,6 +76,9 @@ class FileContext:
 
     def is_own_command(self, command: Command) -> bool:
         """Whether a command starts boathook. Beyond the limit nothing is searched; such a call is refused when it runs."""
+        # What `install` writes is recognized quickly, and is long.
+        if command.words is None and parse_command(command.text) is not None:
+            return True
         self._chars -= len(command.line) if PROGRAM_NAME in command.line else 0
         return self._chars >= 0 and is_own_command(command)
 

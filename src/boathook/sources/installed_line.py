@@ -1,0 +1,103 @@
+"""The command line that `install` writes into an agent's configuration: how it is put together, and how it is recognized."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+import sys
+
+from boathook.core.shell import get_assigned_name
+from boathook.core.value import Value
+from boathook.core.verdict import Exit
+
+PYTHON_PROGRAM = re.compile(r"(?:python|pypy)[0-9.]*w?(?:\.exe)?")
+HOOK_ENTRY_PATH = re.compile(r"(?:.*[/\\])?boathook[/\\]entry[/\\]hook_entry\.py", re.DOTALL)
+# Flags of Python, none that makes it run something else.
+_PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
+# A word as `shlex.quote` writes it.
+_WORD = r"""(?:[\w@%+=:,./-]|'[^']*'|"'")+"""
+_PRINT = rf"printf '%s\\n' {_WORD}"
+_ONE_WORD, _WORDS = re.compile(_WORD, re.ASCII), re.compile(rf"{_WORD}(?: {_WORD})*", re.ASCII)
+_QUOTES = re.compile(r"""'([^']*)'|"(')\"""")
+_GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] && exit 0; ')
+_TESTS = re.compile(rf"\[ -x {_WORD} \] && \[ -r {_WORD} \] && exec ", re.ASCII)
+_FALLBACK = re.compile(rf"; {_PRINT}(?: >&2(?:; {_PRINT})?)?(?:; exit [0-9]+)?\Z", re.ASCII)
+
+
+class InstalledCommand(Value):
+    python: str
+    hook_entry: str
+    host: str
+    event: str
+
+
+def write_installed_line(words: list[str], fallback: Exit, unless_variable: str = "") -> str:
+    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing."""
+    # Shells that are not like sh take it, too: Codex starts the person's own one. `exec`, so that signals reach the engine.
+    guard = f'[ -n "${unless_variable}" ] && exit 0; ' if unless_variable else ""
+    return f"{guard}{_write_tests(words)}{shlex.join(words)}; {_write_fallback(fallback)}"
+
+
+def _write_tests(words: list[str]) -> str:
+    return f"[ -x {shlex.quote(words[0])} ] && [ -r {shlex.quote(words[_find_entry(words)])} ] && exec "
+
+
+def _find_entry(words: list[str]) -> int:
+    """Return where the first word is that is neither the program nor a flag of Python; 0 if there is none."""
+    return next((at for at, word in enumerate(words) if at and not _PYTHON_FLAG.fullmatch(word)), 0)
+
+
+def _write_fallback(answer: Exit) -> str:
+    # Two backslashes in quotes are one in fish, which JSON can avoid.
+    out = answer.stdout.decode().rstrip("\n").replace("\\\\", "\\u005c")
+    err = answer.stderr.decode("utf-8", "backslashreplace").rstrip("\n")
+    texts = [f"printf '%s\\n' {shlex.quote(err)} >&2"] if err else []
+    texts += [f"printf '%s\\n' {shlex.quote(out)}"] if out else []
+    return "; ".join([*texts, *([f"exit {answer.code}"] if answer.code else [])])
+
+
+def parse_command(text: object) -> InstalledCommand | None:
+    """Return what a command calls if it is installed and does nothing else, or None: the only rule for which commands are ours."""
+    return _parse_line(text) if isinstance(text, str) and "hook_entry.py" in text else None
+
+
+# A file is searched again after each change, and shlex is slow.
+@functools.cache
+def _parse_line(text: str) -> InstalledCommand | None:
+    guard = _GUARD.match(text)
+    line = text[guard.end() :] if guard else text
+    tests, fallback = _TESTS.match(line), _FALLBACK.search(line)
+    if tests is None or fallback is None or fallback.start() < tests.end():
+        return None
+    call = line[tests.end() : fallback.start()]
+    command = parse_call(call)
+    return command if command is not None and _write_tests(_split_words(call)) == tests.group() else None
+
+
+def parse_call(call: str) -> InstalledCommand | None:
+    """Return what a plain call of our entry calls, None if it is something else or does more."""
+    words = _split_words(call)
+    at = _find_entry(words)
+    rest = words[at + 1 :]
+    if not at or not _is_python(words[0]) or not HOOK_ENTRY_PATH.fullmatch(words[at]) or len(rest) % 2:
+        return None
+    options = dict(zip(rest[::2], rest[1::2], strict=True))
+    if not all(name.startswith("--") for name in options):
+        return None
+    return InstalledCommand(words[0], words[at], options.get("--host", ""), options.get("--event", ""))
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text, [] unless each is quoted as we quote: a shell would do more with it than start one program."""
+    if not _WORDS.fullmatch(text):
+        return []
+    quoted = _ONE_WORD.findall(text)
+    words = [_QUOTES.sub(lambda match: match.group(1) or match.group(2) or "", word) for word in quoted]
+    return words if list(map(shlex.quote, words)) == quoted else []
+
+
+def _is_python(program: str) -> bool:
+    is_known = program == sys.executable or bool(PYTHON_PROGRAM.fullmatch(os.path.basename(program)))
+    return is_known and not get_assigned_name(program)
