@@ -90,7 +90,7 @@ class Engine:
         self._event_catalog = catalog.replace(hooks=hide_project_text(catalog.hooks)) if catalog.is_judged else catalog
         self._has_trusted_hooks = any(hook.approval is not None for hook in catalog.hooks)
         self._has_gone_hooks = any(hook.state == GONE for hook in catalog.hooks)
-        self._noted_sessions: set[str] = set()
+        self._trusted_digest, self._noted_sessions = catalog.trusted_digest, set[str]()
 
     def dispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks and return the verdict. Never raises because of what a hook does."""
@@ -172,7 +172,7 @@ class Engine:
 
     def _note_trusted(self, session: str) -> None:
         """Note once in a session which trusted hooks there are, so that one that disappears is reported at every event."""
-        notes, digest = self._parts.notes, self.catalog.trusted_digest
+        notes, digest = self._parts.notes, self._trusted_digest
         if notes is None or not digest or not session or session in self._noted_sessions:
             return
         if not notes.has_noted_trusted(session, digest):
@@ -266,6 +266,7 @@ class Engine:
         if verdict.event.kind is POST_SESSION:
             self.drain()
             self._stop_counts.forget(verdict.event.session_id)
+            self._noted_sessions.discard(verdict.event.session_id)
         return verdict
 
     def _record(self, verdict: Verdict, record_id: str, started: float) -> Verdict:

@@ -115,7 +115,7 @@ class _Loading:
         copies = [f"{hook.approval.copy_folder}/" for hook in hooks if hook.approval and hook.approval.roots]
         return Loaded(
             catalog,
-            (*self.watch, trust.path, *copies, *judge.watched_paths, *absent.watch),
+            tuple(dict.fromkeys((*self.watch, trust.path, *copies, *judge.watched_paths, *absent.watch))),
             judge.is_lasting,
             tuple(judge.project_hooks),
             tuple(absent.hooks),

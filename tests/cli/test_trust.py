@@ -49,6 +49,27 @@ def test_each_hook_is_asked_for_itself(project):
     assert states == ["armed", "untrusted", "armed"]
 
 
+def test_a_project_that_hides_trusted_hooks_is_asked_about(project):
+    project.write_hook("guard", scope="project", script="exit 2")
+    project.trust()
+    sub = project.path / "sub"
+    (sub / ".agents" / "hooks").mkdir(parents=True)
+    arguments = ["trust", "--project", str(sub)]
+    code, text = _converse(project, arguments, ["n"])
+    assert (code, f"guard  trusted in {project.path}; runs at pre-tool-call, all" in text) == (1, True)
+    assert "every event that they would have seen" in text
+    states = [row["state"] for row in json.loads(project.run("list", "--json", "--project", str(sub)).stdout)["hooks"]]
+    assert states == ["hidden by a nearer project"]
+    code, text = _converse(project, arguments, ["y"])
+    assert (code, f"accepted: guard of {project.path} will not run in {sub}" in text) == (0, True)
+    assert json.loads(project.run("list", "--json", "--project", str(sub)).stdout)["hooks"] == []
+    # It is not asked about again.
+    assert _converse(project, arguments, []) == (
+        0,
+        f"There are no project hooks in {sub}. Your own hooks need no trust.\r\n",
+    )
+
+
 def test_without_a_person_nothing_is_trusted(project):
     project.write_hook("guard", scope="project", script="exit 0")
     done = project.run("trust", stdin="y\ny\n")

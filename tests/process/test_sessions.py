@@ -183,3 +183,41 @@ def test_a_session_that_ended_has_no_count(sessions):
     sessions.count_stop("s", blocked=True)
     sessions.forget("s")
     assert (sessions.stop_blocks("s"), os.listdir(os.path.dirname(sessions._find_path("s")))) == (0, [])
+
+
+def test_a_session_knows_the_trusted_hooks_that_it_has_or_had(sessions):
+    assert sessions.has_noted_trusted("s", "one") is False
+    sessions.note_trusted("s", "one", ("a", "b"))
+    sessions.note_trusted("s", "two", ("b", "c"))
+    sessions.note_trusted("s2", "one", ("d",))
+    assert [sessions.has_noted_trusted("s", digest) for digest in ("one", "two", "three")] == [True, True, False]
+    assert (sessions.read_trusted("s"), sessions.read_trusted("s2")) == ({"a", "b", "c"}, {"d"})
+    sessions.forget("s")
+    assert (sessions.read_trusted("s"), sessions.read_trusted("s2")) == (frozenset(), {"d"})
+
+
+def test_one_without_a_name_knows_none(sessions):
+    sessions.note_trusted("", "one", ("a",))
+    sessions.note_gone("", frozenset({"a"}))
+    assert (sessions.has_noted_trusted("", "one"), sessions.read_trusted(""), sessions.read_gone("")) == (
+        False,
+        frozenset(),
+        frozenset(),
+    )
+
+
+def test_what_was_reported_as_gone_is_kept_until_the_session_ends(sessions):
+    sessions.note_gone("s", frozenset({"a"}))
+    sessions.note_gone("s", frozenset({"b"}))
+    assert sessions.read_gone("s") == {"a", "b"}
+    sessions.forget("s")
+    assert sessions.read_gone("s") == frozenset()
+
+
+def test_notes_of_sessions_that_never_ended_are_removed_after_a_week(sessions, tmp_path):
+    sessions.note_trusted("old", "one", ("a",))
+    (path,) = tmp_path.rglob("old.trusted-one")
+    os.utime(path, (0, 0))
+    sessions.note_trusted("new", "one", ("a",))
+    assert not path.exists()
+    assert sessions.has_noted_trusted("new", "one")
