@@ -51,7 +51,7 @@ def test_a_call_that_is_allowed_passes_once(project):
     assert (code, "This call is allowed once, until " in text) == (0, True), text
     passed = send(project)
     assert (passed["decision"], passed["reasons"]) == ("none", [])
-    note = f"its objection (block) was lifted: allowed once by a person (boathook why {verdict['id']})"
+    note = f"allowed once by a person ({verdict['id']}): its objection (block) does not count"
     assert passed["runs"][0]["notes"] == [note]
     assert send(project)["decision"] == "block"
 

@@ -152,7 +152,7 @@ class CallObjections:
             self._open.append(objection)
             return run
         permit_id = self._used.permit.id
-        note = f"its objection ({objection.decision}) was lifted: allowed once by a person (boathook why {permit_id})"
+        note = f"allowed once by a person ({permit_id}): its objection ({objection.decision}) does not count"
         return run.replace(outcome=NOTHING, notes=(*run.notes, note), allowed=permit_id)
 
     def make_question(self, record_id: str) -> Question | None:
