@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     from boathook.core.catalog import Catalog
+    from boathook.core.catalog import Plan
     from boathook.core.dispatch import Dispatch
     from boathook.core.hook import Hook
     from boathook.ledger.writer import Recorder
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
         def count_stop(self, session: str, *, blocked: bool) -> None: ...
         def forget(self, session: str) -> None: ...
 
+    class PlanNarrower(Protocol):
+        def narrow_plan(self, plan: Plan, event: Event) -> Plan: ...
+
     class SessionExports(Protocol):
         def load_variables(self, session: str) -> dict[bytes, bytes]: ...
 
@@ -49,6 +53,7 @@ DRAIN_SECONDS = 5.0
 
 class EngineParts(Value):
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
+    # `built_in` takes the built-in hooks out of a plan that have no opinion.
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None
@@ -56,6 +61,7 @@ class EngineParts(Value):
     stop_counts: StopCounts | None = None
     recorder: Recorder | None = None
     exports: SessionExports | None = None
+    built_in: PlanNarrower | None = None
 
 
 class Engine:
@@ -134,7 +140,12 @@ class Engine:
             from boathook.trust.verify import VerifiedCatalog
 
             catalog = VerifiedCatalog(self._event_catalog)
-        return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
+        built_in = self._parts.built_in
+        if built_in is None:
+            return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
+        return dispatch(
+            prepared, lambda one: built_in.narrow_plan(catalog.plan(one), one), self._policy, catalog.find_skips
+        )
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
         if not isinstance(event, Event):

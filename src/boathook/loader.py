@@ -85,9 +85,19 @@ class _Loading:
         counts |= {MISSING_COUNT: len(missing), NEAR_MISS_COUNT: len(self.near_misses.diagnostics)}
         return tuple((name, count) for name, count in counts.items() if count)
 
+    def _add_built_in_hooks(self) -> None:
+        """Add the hooks that are part of boathook: they protect the others, so these must be known first."""
+        from boathook.protection.protected_places import find_protection, make_built_in_hook
+
+        protection, watch = find_protection(self.locations, self.hooks)
+        no_project = HooksConfig("", PROJECT)
+        self.hooks.append(hooks_toml.disable_hook(make_built_in_hook(protection), no_project, self.user_config))
+        self.watch += watch
+
     def finish(self) -> Loaded:
         settings, judge, trust = self.settings, self.judge, self.trust
         configs = list(self.project_configs.values()) or [HooksConfig("", PROJECT)]
+        self._add_built_in_hooks()
         hooks = tuple(self.hooks)
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(

@@ -23,7 +23,7 @@ SCOPES = (USER, PROJECT, "local")
 ARMED, INVALID, SHADOWED, DISABLED, NO_ENTRY = "armed", "invalid", "shadowed", "disabled", "no-entry-point"
 UNTRUSTED, MODIFIED, DENIED = "untrusted", "modified", "denied"
 
-HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
+HOOK_MD, SETTINGS, PLUGIN, BUILT_IN = "HOOK.md", "settings.json", "plugin", "built-in"
 
 # Each is stricter than the one before.
 BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")
@@ -101,8 +101,17 @@ class Http(Value):
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-HookHandler = Script | Command | Prompt | Http
-HANDLERS: dict[str, type[HookHandler]] = {"script": Script, "command": Command, "prompt": Prompt, "http": Http}
+class BuiltIn(Value):
+    """Handler: the engine itself decides, without a process. `data` is what it decides with, `filter_row` what the fast path asks."""
+
+    data: tuple[Any, ...]
+    filter_row: tuple[Any, ...] = ()
+
+
+HookHandler = Script | Command | Prompt | Http | BuiltIn
+HANDLERS: dict[str, type[HookHandler]] = {
+    **{"script": Script, "command": Command, "prompt": Prompt, "http": Http, "built-in": BuiltIn},
+}
 HANDLER_NAMES = {handler: name for name, handler in HANDLERS.items()}
 
 

@@ -17,7 +17,9 @@ from boathook.entry.options import parse_options
 from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     OWN_FOLDER,
+    RealPaths,
     choose_start,
+    current_dir,
     find_host_project,
     is_dir,
     read_environment,
@@ -132,7 +134,9 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
     is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
-    return None if is_wanted else rule["answer"]
+    if is_wanted or any(_may_be_protected(compiled, kind, tool_names, tool_input, event, rule) for kind in kinds):
+        return None
+    return rule["answer"]
 
 
 def _find_catalogue(options: "Options", event: "dict[str, Any]", env: "Any") -> "tuple[Any, Any, Any] | None":
@@ -304,6 +308,20 @@ def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]"
     text = "\n".join((*iter_leaves(tool_input), whole))
     gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
+
+
+def _may_be_protected(
+    compiled: "Any", kind: "str | None", tools: "tuple[str, ...]", tool_input: "Any", event: "Any", rule: "Any"
+) -> bool:
+    """Whether a built-in hook may have an opinion."""
+    rows = compiled.section(f"built-in {kind}") if kind is not None else ()
+    if not rows:
+        return False
+    from boathook.core.disarm_prefilter import may_disarm
+
+    folders = [get_at_place(event, place) for place in rule["folder_keys"]]
+    folder = next((folder for folder in folders if isinstance(folder, str)), "") or current_dir()
+    return any(may_disarm(tools[0], tool_input, folder, row, RealPaths().find) for row in rows)
 
 
 def _select_rows_of_kinds(

@@ -53,5 +53,6 @@ def make_setup() -> h.Setup:
         max_seconds={"SessionEnd": 3, "Interrupt": 3},
         switches=(Switch(("features", "hooks"), off=False, user=("config.toml",), project=(".codex/config.toml",)),),
         evidence="it reads hooks.json and config.toml only", has_entry_trust=True,
+        off_options=("--disable hooks",),
         folder_trust=FolderTrust("config.toml", ("projects",), "trusted", needed=True),
     )  # fmt: skip

@@ -42,7 +42,7 @@ class Setup(Value):
     # is set by another agent that reads the same file. `runs_itself`: sources whose hooks it runs itself, as values of
     # `run --without`; `may_run_too`: sources of which it runs some hooks itself, under conditions that the command cannot know,
     # so they run here as well; `evidence`: how that is known; `reads_files_of`: agents whose files it reads too;
-    # `has_entry_trust`: it runs only entries whose hash it trusts.
+    # `has_entry_trust`: it runs only entries whose hash it trusts. `off_options`: options that start it without hooks.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -66,8 +66,16 @@ class Setup(Value):
     unless_variable: str = ""
     folder_trust: FolderTrust | None = None
     has_entry_trust: bool = False
+    off_options: tuple[str, ...] = ()
     user_steps: tuple[str, ...] = ()
     project_steps: tuple[str, ...] = ()
+
+    @property
+    def off_words(self) -> tuple[str, ...]:
+        """Words in a command line that start it with its hooks turned off."""
+        places = [".".join(switch.place) for switch in self.switches]
+        tops = [switch.place[0] for switch in self.switches if "hooks" in switch.place[0].lower()]
+        return tuple(dict.fromkeys((*self.off_options, *places, *tops)))
 
     @property
     def events(self) -> tuple[str, ...]:
