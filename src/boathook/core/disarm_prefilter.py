@@ -39,6 +39,8 @@ _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 _IMPLIED_PATHS = {"clean": ".", "stash": ".", "uv": ".venv"}
 # Programs that may print what another one then runs or changes.
 _PRINTERS = frozenset(("base64", "base32", "xxd", "printf", "openssl", "rev", "tr", "eval"))
+# Programs that print the names of what is in a folder.
+_LISTERS = frozenset(("ls", "find"))
 _PATCH_LINES = ("*** ", "+++ ", "--- ", "rename ")
 
 
@@ -132,22 +134,23 @@ def _may_change(
         if ">" not in text:
             return False
         tokens = _list_redirected(text)
-    elif not _PRINTERS.isdisjoint(names):
+    elif not _PRINTERS.isdisjoint(names) or ("xargs" in names and not _LISTERS.isdisjoint(names)):
         return True
     if not _VAGUE.isdisjoint(_expand_home("".join(tokens) if not has_verb else text, home)):
         return True
     if len(tokens) > _MAX_TOKENS:
         return True
-    starts = [*bases]
+    starts = [*bases, *((home,) if any(name in names for name in _FOLDER_CHANGES) else ())]
+    given = len(starts)
     paths: list[str] = []
     seen: set[str] = set()
     for at, token in enumerate(tokens):
-        if at and tokens[at - 1] in _FOLDER_CHANGES:
+        if at and tokens[at - 1] in _FOLDER_CHANGES and token not in verbs:
             starts.append(token)
         elif token not in seen:
             seen.add(token)
             paths.append(token)
-    if _has_protected_path(starts[len(bases) :], bases, places, home, find_real, counts_above=False):
+    if _has_protected_path(starts[given:], bases, places, home, find_real, counts_above=False):
         return True
     paths += [_IMPLIED_PATHS[name] for name in names if name in _IMPLIED_PATHS]
     paths += [path[2:] for path in paths if len(path) > 2 and path[0] == "-" and path[1] != "-"]

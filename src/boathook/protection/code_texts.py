@@ -8,7 +8,7 @@ from boathook.shell.started import Started
 
 _STRING = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"|`((?:\\.|[^`\\\n])*)`")
 _CHANGES = re.compile(
-    r"writ|open\s*\(|unlink|remove|rmtree|rmdir|rename|replace|move|copy|chmod|chown|truncate|mkdir|touch|symlink|link\s*\("
+    r"writ|open\s*\([^)]*,[^)]*[\"'][rbt]*[wax+]|[\"']\s*>|unlink|remove|rmtree|rmdir|rename|replace|move|copy|chmod|chown|truncate|mkdir|touch|symlink|link\s*\("
     r"|rm_r|rm_f|rmsync|rimraf|delete|extractall|spew|file_put_contents|dump|save|print\s*>|>\s*[\"']|\bw[ \t]+[~/.]",
     re.IGNORECASE,
 )

@@ -177,10 +177,17 @@ class _Examination:
         """Return the place that strings of code make together, joined or one after the other."""
         texts = ("/".join(text.strip("/") for text in strings).lower(), "".join(strings).lower())
         for place in self._protection.places:
-            end = "/".join(place.path.lower().split("/")[-2:])
-            if any(end in text for text in texts):
+            parts = place.path.lower().split("/")
+            ends = ("/".join(parts[-2:]), *self._list_beginnings(place.path.lower()))
+            if any(end in text for text in texts for end in ends):
                 return place
         return None
+
+    def _list_beginnings(self, path: str) -> list[str]:
+        """Return the folders that hold a place, from below the home folder or the project: two names or more."""
+        root = max((one for one in self._protection.roots if path.startswith(f"{one.lower()}/")), key=len, default="")
+        parts = path.removeprefix(root.lower()).strip("/").split("/") if root else []
+        return ["/".join(parts[:count]) for count in range(2, len(parts) + 1)]
 
     def _judge_unknown_paths(
         self, changes: list[PathChange], started: Started, reader: StartedReader, links: dict[str, str]

@@ -60,13 +60,13 @@ def describe_own_command(
     if row is None:
         # It may be a command of another version.
         return "run a command of boathook that is not known here" if name else ""
-    is_changing = row.changes_guards
-    if is_changing is None or is_changing is True:
-        is_reading = any(word.partition("=")[0] in row.reads_with for word in words)
-        return "" if is_reading else f"run `boathook {name}`, which changes what guards you"
-    found = next((word for word in words[1:] if word.partition("=")[0] in is_changing), "")
-    is_reading = any(word in row.reads_with for word in words)
-    return f"run `boathook {name} {found}`, which changes what guards you" if found and not is_reading else ""
+    changes = row.changes_guards
+    if changes is False or any(word.partition("=")[0] in row.reads_with for word in words):
+        return ""
+    if changes is None or changes is True:
+        return f"run `boathook {name}`, which changes what guards you"
+    found = next((word for word in words if word.partition("=")[0] in changes), "")
+    return f"run `boathook {name} {found}`, which changes what guards you" if found else ""
 
 
 def _find_own_words(words: list[str]) -> list[str] | None:

@@ -6,7 +6,7 @@ import re
 from typing import Protocol
 
 from boathook.protection.protection import ProtectedPlace, Protection
-from boathook.shell.path_changes import EXACT, OVERLAY, TREE, PathChange
+from boathook.shell.path_changes import CREATE, OVERLAY, TREE, PathChange
 from boathook.shell.scope import UNKNOWN, FoundPath
 
 _PATTERN_SIGNS = frozenset("*?[")
@@ -34,7 +34,7 @@ class PlaceFinder:
     def find(self, change: PathChange, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
         if isinstance(change.path, FoundPath):
             return self._find_found(change.path, absolute)
-        for path in self._list_forms(absolute, links, follows_last=change.way != TREE):
+        for path in self._list_forms(absolute, links, follows_last=not change.takes_link):
             place = self._find_by_parts(split_path(path), change.way)
             if place is not None:
                 return place
@@ -82,7 +82,7 @@ class PlaceFinder:
             return self._find_by_tail(tail, way) if tail else None
         for place, place_parts in self._places:
             relation = self._compare(parts, place_parts)
-            if relation in ("same", "inside"):
+            if relation == "inside" or (relation == "same" and way != CREATE):
                 return place
             if relation == "above" and (
                 way == TREE or (way == OVERLAY and self._is_below_root(len(parts), place_parts))
@@ -250,5 +250,3 @@ def _match_pattern(steps: list[str | None], name: str) -> bool:
             return False
     return all(one is _ANY_TEXT for one in steps[step:])
 
-
-__all__ = ["EXACT", "FileView", "PlaceFinder", "match_name", "normalize_path", "split_path"]

@@ -1,7 +1,7 @@
 """Which paths a program changes, by the words that it is called with: a row for each program."""
 
-# Three ways to change: `EXACT`, the file itself; `TREE`, everything at and below the path; `OVERLAY`, files are put below the path,
-# and it is not known which ones. Paths are as they are written, relative to the folder of the program.
+# Ways to change: `EXACT`, the file itself; `TREE`, everything at and below the path; `OVERLAY`, files are put below the path, and it
+# is not known which ones; `CREATE`, the path is made unless it is there. Paths are as they are written, relative to the folder of the program.
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from boathook.core.value import Value
 from boathook.shell.scope import UNKNOWN, FoundPath
 from boathook.shell.started import Started, list_found_paths, list_operands, skip_options
 
-EXACT, TREE, OVERLAY = "exact", "tree", "overlay"
+EXACT, TREE, OVERLAY, CREATE = "exact", "tree", "overlay", "create"
 _NOWHERE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "-", "")
 _ADDS_MODE = re.compile(r"[ugoa]*\+[rwxX]+(,[ugoa]*\+[rwxX]+)*")
 _DIFF_FILE = re.compile(
     r"^(?:---|\+\+\+|rename (?:from|to)|\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:) *([^\t\n]+)", re.M
 )
+_VERSION = re.compile(r"(?<=python)\d[\d.]*$|(?<=pypy)\d[\d.]*$|(?<=pip)[\d.]+$")
 _INPLACE = re.compile(r"-[A-Za-z0-9]*i.*")
 
 
 class PathChange(Value):
     """A path that a program changes; `source` is what is copied over an `OVERLAY`, if it is known."""
 
+    # `takes_link`: if the path is a link, it is the link that is changed.
+
     path: str
     way: str = EXACT
     source: str = ""
+    takes_link: bool = False
 
 
 Changes = Iterator[PathChange]
@@ -35,8 +39,9 @@ Rule = Callable[[Started, list[str]], Changes]
 
 def list_path_changes(started: Started) -> list[PathChange] | None:
     """Return the paths that a program changes, without its redirections; None if the program is not known here."""
-    rule = RULES.get(started.name)
-    if rule is None and started.name not in READERS:
+    name = _VERSION.sub("", started.name)
+    rule = RULES.get(started.name) or RULES.get(name)
+    if rule is None and started.name not in READERS and name not in READERS:
         return None
     return list(rule(started, list(started.words[1:]))) if rule else []
 
@@ -78,7 +83,8 @@ def _has_unknown_option(arguments: list[str]) -> bool:
 
 def _remove(_: Started, arguments: list[str]) -> Changes:
     is_tree = has_option(arguments, "rR", "--recursive") or _has_unknown_option(arguments)
-    yield from (PathChange(path, TREE if is_tree else EXACT) for path in list_operands(arguments))
+    for path in list_operands(arguments):
+        yield PathChange(path, TREE if is_tree else EXACT, takes_link=not path.endswith("/"))
 
 
 def _change_exactly(_: Started, arguments: list[str]) -> Changes:
@@ -102,7 +108,7 @@ def _change_after_first(_: Started, arguments: list[str]) -> Changes:
 
 def _move(_: Started, arguments: list[str]) -> Changes:
     sources, target = _split_target(arguments)
-    yield from (PathChange(path, TREE) for path in sources)
+    yield from (PathChange(path, TREE, takes_link=not path.endswith("/")) for path in sources)
     yield from _put(sources, target, TREE)
 
 
@@ -235,8 +241,7 @@ def _read_diff(text: str) -> Changes:
 
 
 def _make_folder(_: Started, arguments: list[str]) -> Changes:
-    # The folder itself may be there already, which changes nothing.
-    yield from (PathChange(f"{path.rstrip('/')}/{UNKNOWN}new") for path in list_operands(arguments))
+    yield from (PathChange(path, CREATE) for path in list_operands(skip_options(arguments, "-m --mode")))
 
 
 def _mount(_: Started, arguments: list[str]) -> Changes:
@@ -270,6 +275,17 @@ def _write_last(_: Started, arguments: list[str]) -> Changes:
 
 def _write_output(_: Started, arguments: list[str]) -> Changes:
     yield from (PathChange(path) for path in find_option_values(arguments, "-o", "--output", "--out", "-w"))
+
+
+def _run_module(started: Started, arguments: list[str]) -> Changes:
+    if "-m" in arguments and "venv" in arguments and has_option(arguments, "", "--clear", "--upgrade"):
+        yield from _make_environment(started, arguments[arguments.index("venv") + 1 :])
+
+
+def _run_uv(started: Started, arguments: list[str]) -> Changes:
+    if list_operands(arguments)[:1] == ["venv"]:
+        paths = list_operands(arguments)[1:]
+        yield from _make_environment(started, paths or [".venv"])
 
 
 def _make_environment(_: Started, arguments: list[str]) -> Changes:
@@ -350,12 +366,12 @@ _GIT_RULES: dict[str, Rule] = {
     "archive": _write_output,
 }
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("rm", "trash", "trash-put", "srm", "gio", "rimraf", "del"), _remove),
+    **dict.fromkeys(("rm", "srm", "del"), _remove),
     **dict.fromkeys(("unlink", "rmdir", "tee", "truncate", "touch", "sponge", "mkfifo", "mknod"), _change_exactly),
     **dict.fromkeys(
         ("ed", "ex", "vi", "vim", "nvim", "nano", "emacs", "pico", "micro", "code", "cursor"), _change_exactly
     ),
-    **dict.fromkeys(("shred", "wipe", "trash-rm"), _change_trees),
+    **dict.fromkeys(("shred", "wipe", "trash", "trash-put", "trash-rm", "gio", "rimraf"), _change_trees),
     **dict.fromkeys(
         ("chmod", "chown", "chgrp", "chattr", "setfacl", "chflags", "setfattr", "xattr"), _change_after_first
     ),
@@ -371,7 +387,9 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("mount", "umount", "fusermount"), _mount),
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _query),
     **dict.fromkeys(("sort", "gcc", "cc", "pandoc", "gpg", "openssl"), _write_output),
-    **dict.fromkeys(("virtualenv",), _make_environment),
+    **dict.fromkeys(("python", "python3"), _run_module),
+    "virtualenv": _make_environment,
+    "uv": _run_uv,
     "install": _copy,
     "dd": _write_raw,
     "find": _search,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from base64 import b32decode, b64decode
 
 from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
 from boathook.core.value import Value
@@ -151,6 +151,9 @@ class StartedReader:
             words = words[1:]
         for word in (*assigned, *words):
             self.words.append((scope.expand_text(word), scope.folder))
+        for one in command.redirections:
+            if one.operator == "<<<" and one.target is not None:
+                self.words.append((scope.expand_text(one.target), scope.folder))
         outputs = tuple(
             text
             for one in command.redirections
@@ -246,7 +249,23 @@ def _find_input_text(command: ShellCommand, scope: ShellScope, pipe: list[Starte
         return ""
     if pipe[-1].name in ("echo", "printf"):
         return find_printed_text(list(pipe[-1].words), scope.folder)
+    if pipe[-1].name in ("base64", "base32", "xxd"):
+        return _decode_text(pipe[-1])
     return pipe[-1].input_text if pipe[-1].name in ("cat", "tee", "sort") else ""
+
+
+def _decode_text(started: Started) -> str:
+    """Return what `base64 -d` and its like print, "" if that is not known or not a text."""
+    text = "".join(started.input_text.split())
+    options = [word for word in started.words[1:] if word.startswith("-")]
+    try:
+        if started.name == "xxd":
+            return bytes.fromhex(text).decode() if any("r" in word for word in options) else ""
+        if not any(word in ("-d", "-D", "--decode", "-di") for word in options):
+            return ""
+        return (b64decode if started.name == "base64" else b32decode)(text).decode()
+    except ValueError:
+        return ""
 
 
 def _note_link(arguments: list[str], scope: ShellScope) -> None:
@@ -356,8 +375,9 @@ def list_inner_texts(started: Started) -> list[tuple[str, tuple[str, ...]]]:
         return [(" ".join(skip_options(rest, "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w")[1:]), ())]
     if name == "watch":
         return [(" ".join(skip_options(rest, "-n --interval")), ())]
-    if name in ("su", "runuser", "script", "sg", "newgrp"):
-        return [(rest[at + 1], ()) for at, word in enumerate(rest[:-1]) if word in ("-c", "--command")]
+    if name in ("su", "runuser", "script", "sg"):
+        options = enumerate(rest[:-1])
+        return [(rest[at + 1], ()) for at, word in options if word == "--command" or _SHELL_OPTION.fullmatch(word)]
     if name in ("tmux", "screen") and rest:
         return [(text, ()) for text in rest if " " in text]
     return []
