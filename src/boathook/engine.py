@@ -6,6 +6,7 @@ import time
 
 from boathook.core.dispatch import dispatch
 from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
+from boathook.core.hook import BUILT_IN
 from boathook.core.json_text import dumps
 from boathook.core.notices import hide_project_text
 from boathook.core.outcome import Decision
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Protocol, Self
 
-    from boathook.core.catalog import Catalog
-    from boathook.core.catalog import Plan
+    from boathook.core.catalog import Catalog, Plan
     from boathook.core.dispatch import Dispatch
     from boathook.core.hook import Hook
     from boathook.ledger.writer import Recorder
@@ -114,7 +114,9 @@ class Engine:
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         """Return an engine for some of the hooks, with the same parts; without `diagnostics` it does not report broken files."""
         reported = self.catalog.diagnostics if diagnostics else ()
-        catalog = self.catalog.replace(hooks=hooks, diagnostics=reported)
+        built_in = tuple(hook for hook in hooks if hook.source == BUILT_IN)
+        others = tuple(hook for hook in hooks if hook.source != BUILT_IN)
+        catalog = self.catalog.replace(hooks=others, built_in=built_in, diagnostics=reported)
         return Engine(catalog, self._parts.replace(stop_counts=self._stop_counts))
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:

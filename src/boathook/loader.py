@@ -85,23 +85,23 @@ class _Loading:
         counts |= {MISSING_COUNT: len(missing), NEAR_MISS_COUNT: len(self.near_misses.diagnostics)}
         return tuple((name, count) for name, count in counts.items() if count)
 
-    def _add_built_in_hooks(self) -> None:
-        """Add the hooks that are part of boathook: they protect the others, so these must be known first."""
+    def _make_built_in_hooks(self) -> tuple[Hook, ...]:
+        """Return the hooks that are part of boathook: they protect the others, so these must be known first."""
         from boathook.protection.protected_places import find_protection, make_built_in_hook
 
         protection, watch = find_protection(self.locations, self.hooks)
-        no_project = HooksConfig("", PROJECT)
-        self.hooks.append(hooks_toml.disable_hook(make_built_in_hook(protection), no_project, self.user_config))
         self.watch += watch
+        # Only the user's own hooks.toml can disable them.
+        no_project = HooksConfig("", PROJECT)
+        return (hooks_toml.disable_hook(make_built_in_hook(protection), no_project, self.user_config),)
 
     def finish(self) -> Loaded:
         settings, judge, trust = self.settings, self.judge, self.trust
         configs = list(self.project_configs.values()) or [HooksConfig("", PROJECT)]
-        self._add_built_in_hooks()
-        hooks = tuple(self.hooks)
+        hooks, built_in = tuple(self.hooks), self._make_built_in_hooks()
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(
-            found for one in configs for found in hooks_toml.check_configs(hooks, one, self.user_config)
+            found for one in configs for found in hooks_toml.check_configs((*hooks, *built_in), one, self.user_config)
         )
         self.diagnostics += _check_trust(trust, judge, self.projects)
         self.diagnostics += self.near_misses.diagnostics
@@ -112,7 +112,8 @@ class _Loading:
         counts, is_judged = self._count_problems(ordered), judge is not None
         folders, untrusted = self.locations.folders, self.locations.untrusted
         user_folders = tuple(path for option, path in folders.items() if path and option not in untrusted)
-        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
+        found = (tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
+        catalog = Catalog(*found, built_in)
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None:
             return Loaded(catalog, tuple(self.watch))

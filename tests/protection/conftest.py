@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,10 +21,3 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedHome]:
         patch.chdir(home.project)
         home.set_up()
         yield home
-
-
-def pytest_make_parametrize_id(val: object) -> str | None:
-    return None
-
-
-_ = Path

@@ -1,4 +1,4 @@
-"""A scratch home with hooks, an installed agent, and a project that has a trusted hook, a new one, and a link to the user's hooks."""
+"""A scratch home with hooks and an installed agent, and a project with a trusted hook and a link to the user's hooks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GuardedHome:
             cli.main(arguments, standalone_mode=False)
         self.write_hook(self.project / ".agents/hooks/fresh")
         loaded = load_with_trust(locate())[0]
-        handler = next(hook.handler for hook in loaded.catalog.hooks if isinstance(hook.handler, BuiltIn))
+        handler = next(hook.handler for hook in loaded.catalog.built_in if isinstance(hook.handler, BuiltIn))
         assert isinstance(handler, BuiltIn)
         self.filter_row = handler.filter_row
         self.protection = Protection.from_data(handler.data)

@@ -42,18 +42,20 @@ class Compiled:
     def restore(self, kind: "EventKind") -> "Catalog":
         from boathook.core.catalog import Catalog, Settings
         from boathook.core.event import KINDS
-        from boathook.core.hook import Diagnostic, hook_from_data
+        from boathook.core.hook import BUILT_IN, Diagnostic, hook_from_data
         from boathook.dialects.dialect import find_hook_dialect
 
         kinds = {one.name: one for one in KINDS}
+        hooks = [hook_from_data(data, kinds, find_hook_dialect) for data in self.section(f"hooks {kind.name}")]
         return Catalog(
-            tuple([hook_from_data(data, kinds, find_hook_dialect) for data in self.section(f"hooks {kind.name}")]),
+            tuple([hook for hook in hooks if hook.source != BUILT_IN]),
             Settings(*self.head["settings"]),
             tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
             self.head["projects"],
             self.head["counts"],
             self.head["is_judged"],
             self.head["user_folders"],
+            tuple([hook for hook in hooks if hook.source == BUILT_IN]),
         )
 
 

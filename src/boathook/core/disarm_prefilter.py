@@ -1,4 +1,4 @@
-"""Whether a tool call may concern what self-protection guards: cheap, and a "no" is certain because the guard asks this first, too."""
+"""Whether a tool call may concern what self-protection guards: cheap. A "no" is certain, because the guard asks this first."""
 
 # Most calls name no word of a protected place and change nothing: they end here. A call is handed on if it names such a word, if it
 # changes a path that is, holds or is in a protected place, or if it changes something by a pattern or a variable that only the

@@ -102,7 +102,7 @@ class Http(Value):
 
 
 class BuiltIn(Value):
-    """Handler: the engine itself decides, without a process. `data` is what it decides with, `filter_row` what the fast path asks."""
+    """Handler: the engine itself decides, without a process, with its `data`; the fast path asks the `filter_row`."""
 
     data: tuple[Any, ...]
     filter_row: tuple[Any, ...] = ()
@@ -110,7 +110,11 @@ class BuiltIn(Value):
 
 HookHandler = Script | Command | Prompt | Http | BuiltIn
 HANDLERS: dict[str, type[HookHandler]] = {
-    **{"script": Script, "command": Command, "prompt": Prompt, "http": Http, "built-in": BuiltIn},
+    "script": Script,
+    "command": Command,
+    "prompt": Prompt,
+    "http": Http,
+    "built-in": BuiltIn,
 }
 HANDLER_NAMES = {handler: name for name, handler in HANDLERS.items()}
 

@@ -33,7 +33,7 @@ _SPECIAL_IN_BRACES = frozenset("}'\"$`\\")
 _ESCAPED_IN_DOUBLE = frozenset('$`"\\\n')
 # What `$'…'` writes for one character, and how many digits may follow where the character is a number.
 _PLAIN_ESCAPES = {
-    **{"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"},
+    **dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True)),
     **{char: char for char in "\\'\"?"},
 }
 _NUMBER_ESCAPES = {"x": 2, "u": 4, "U": 8}

@@ -46,7 +46,10 @@ class BuiltInHooks:
             return True
 
     def _find_objection(self, hook: Hook, event: Event) -> str:
-        assert isinstance(hook.handler, BuiltIn)
-        if read_unlock_end(self._state) > 0:
-            return ""
-        return find_objection(event, Protection.from_data(hook.handler.data), DiskView())
+        return "" if read_unlock_end(self._state) > 0 else find_hook_objection(hook, event)
+
+
+def find_hook_objection(hook: Hook, event: Event) -> str:
+    """Return why a built-in hook objects to a call, or "", without regard to a pause."""
+    data = hook.handler.data if isinstance(hook.handler, BuiltIn) else ()
+    return find_objection(event, Protection.from_data(data), DiskView())

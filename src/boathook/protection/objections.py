@@ -1,7 +1,7 @@
 """Whether a tool call would disarm boathook: a pure function of the call, what is protected, and what the file system says."""
 
-# Reading is free. Of what cannot be known, only that counts which a call itself shows: a protected place that it names, together with
-# a program that changes something.
+# Reading is free. What cannot be known counts only if the call itself names a protected place, and a program that changes
+# something.
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def _list_commands(tool_input: Any) -> list[str]:
     command = tool_input.get("command") if isinstance(tool_input, dict) else tool_input
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         return [" ".join(_quote(word) for word in command)]
-    return [command] if isinstance(command, str) else [text for text in iter_leaves(tool_input)]
+    return [command] if isinstance(command, str) else [*iter_leaves(tool_input)]
 
 
 def _quote(word: str) -> str:

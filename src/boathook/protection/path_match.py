@@ -1,4 +1,4 @@
-"""Whether a path that a call changes is a protected place, in one, or holds one. Patterns and unknown parts count as what they may be."""
+"""Whether a path that a call changes is a protected place, in one, or holds one; patterns count as what they may be."""
 
 from __future__ import annotations
 
@@ -95,13 +95,11 @@ class PlaceFinder:
         return self._protection.places[0] if way == TREE and self._protection.places else None
 
     def _compare(self, parts: list[str], place: list[str]) -> str:
-        count = 0
         for part, name in zip(parts, place, strict=False):
             if part == "**":
                 return "same"
             if not match_name(part, name, matches_hidden=self._matches_hidden):
                 return ""
-            count += 1
         if len(parts) == len(place):
             return "same"
         return "inside" if len(parts) > len(place) else "above"
@@ -249,4 +247,3 @@ def _match_pattern(steps: list[str | None], name: str) -> bool:
         else:
             return False
     return all(one is _ANY_TEXT for one in steps[step:])
-

@@ -1,7 +1,8 @@
 """Which paths a program changes, by the words that it is called with: a row for each program."""
 
-# Ways to change: `EXACT`, the file itself; `TREE`, everything at and below the path; `OVERLAY`, files are put below the path, and it
-# is not known which ones; `CREATE`, the path is made unless it is there. Paths are as they are written, relative to the folder of the program.
+# Ways to change: `EXACT`, the file itself; `TREE`, everything at and below the path; `OVERLAY`, files are put below the path, and
+# it is not known which ones; `CREATE`, the path is made unless it is there. Paths are as they are written, relative to the
+# folder of the program.
 
 from __future__ import annotations
 
@@ -180,7 +181,7 @@ def _write_raw(_: Started, arguments: list[str]) -> Changes:
     yield from (PathChange(word[3:]) for word in arguments if word.startswith("of="))
 
 
-def _search(started: Started, arguments: list[str]) -> Changes:
+def _search(_: Started, arguments: list[str]) -> Changes:
     if "-delete" in arguments:
         yield from (PathChange(path, TREE) for path in list_found_paths(arguments))
     for option in ("-fprint", "-fprintf", "-fprint0", "-fls"):

@@ -18,8 +18,8 @@ class Source:
     hooks of a source that speak its `dialect` get its project. If it `runs_together`, its hooks form one stage without
     priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts. `host`
     is the agent whose own form it is. `protected_names` are files and folders in the user's folder that self-protection guards,
-    `protected_files` those of a project with trusted hooks, besides the hooks themselves. `lookalikes` are folders, below a folder of people, that look like one of its markers and
-    are not: see `boathook.sources.near_misses`.
+    `protected_files` those of a project with trusted hooks, besides the hooks themselves. `lookalikes` are folders, below a
+    folder of people, that look like one of its markers and are not: see `boathook.sources.near_misses`.
     """
 
     __slots__ = (
