@@ -68,7 +68,8 @@ class ShellScope:
         return self.variables.get(name, UNKNOWN)
 
     def assign(self, name: str, value: str) -> None:
-        self.variables[name] = value if len(value) <= MAX_VALUE_CHARS else UNKNOWN
+        is_nothing_known = UNKNOWN in value and not value.strip(UNKNOWN)
+        self.variables[name] = UNKNOWN if is_nothing_known or len(value) > MAX_VALUE_CHARS else value
 
     def assign_word(self, word: ShellWord) -> None:
         name = get_assigned_name(word.raw)

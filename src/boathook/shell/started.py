@@ -117,8 +117,7 @@ class StartedReader:
         folders: list[str] = []
         while len(self.started) < MAX_STARTED and (command := reader.read_command()) is not None:
             nested, reader.nested = reader.nested, []
-            for inner in nested:
-                self._start(inner, scope.copy(), [])
+            self._pass_nested(nested, scope)
             waiting.append(command)
             # The text of a here-document comes after the line.
             if _has_open_heredoc(command) or (len(waiting) > 1 and command.operator not in ("\n", "")):
@@ -128,9 +127,14 @@ class StartedReader:
             waiting = []
         for one in waiting:
             pipe = self._pass(one, scope, pipe, folders)
-        for inner in reader.nested:
-            self._start(inner, scope.copy(), [])
+        self._pass_nested(reader.nested, scope)
         self.is_complete = self.is_complete and len(self.started) < MAX_STARTED
+
+    def _pass_nested(self, commands: list[ShellCommand], scope: ShellScope) -> None:
+        """Note what the commands in substitutions start: they are in a shell of their own."""
+        inner, pipe, folders = scope.copy() if commands else scope, list[Started](), list[str]()
+        for command in commands:
+            pipe = self._pass(command, inner, pipe, folders)
 
     def _pass(self, command: ShellCommand, scope: ShellScope, pipe: list[Started], folders: list[str]) -> list[Started]:
         started = self._start(command, scope, pipe)
