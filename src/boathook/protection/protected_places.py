@@ -64,9 +64,9 @@ def find_protection(locations: Locations, hooks: Iterable[Hook]) -> tuple[Protec
     ]
     known: dict[str, ProtectedPlace] = {}
     for place in places:
-        for path in (place.path, os.path.realpath(place.path)):
-            if path.rstrip("/"):
-                known.setdefault(path.rstrip("/"), place.replace(path=path.rstrip("/")))
+        for path in (place.path.rstrip("/"), os.path.realpath(place.path)):
+            if path.strip("/") and not _is_in_any(path, [*known]):
+                known[path] = place.replace(path=path)
     roots = dict.fromkeys(path for one in (home, *locations.projects) for path in (one, os.path.realpath(one)))
     variables = tuple(name for name in FOLDER_VARIABLES if env.get(name.encode()))
     agents = tuple(_describe_agent(setup) for setup in list_setups() if setup.off_words or setup.home[0])

@@ -15,6 +15,7 @@ _COMMON_NAMES = frozenset(
         *("settings.json", "config.toml", "cache"),
     )
 )
+_ENVIRONMENT_NAMES = (".venv", "venv", "env")
 # Words of command lines that take guards away without naming a place.
 _COMMAND_WORDS = ("boathook", "uninstall", "uninstall-all", "home=")
 
@@ -71,4 +72,7 @@ class Protection(Value):
         parts = path.removeprefix(root).strip("/").split("/")
         dotted = [part for part in parts if part.startswith(".") and part not in _COMMON_NAMES]
         other = [part for part in parts if part not in _COMMON_NAMES]
+        # An environment is called by its path all day; who deletes or changes it is found by its whole path.
+        if parts[-1] in _ENVIRONMENT_NAMES:
+            return ""
         return dotted[0] if dotted else other[-1] if other else ""
