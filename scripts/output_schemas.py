@@ -354,7 +354,7 @@ _AGENT_LINES = {
 
 OUTPUT_SCHEMAS: dict[str, Schema] = {
     "run": _make_output("The verdict of one event.", _VERDICT),
-    "list": _make_output("All hooks, in running order.", {"hooks": _make_list(_HOOK)}),
+    "list": _make_output("All hooks, in running order.", {"hooks": _make_list(_HOOK), "built_in": _make_list(_HOOK)}),
     "check": _make_output(
         "What is wrong with hooks; `ok` is false if the exit code is 1.",
         {"ok": _FLAG, "diagnostics": _make_list(_DIAGNOSTIC)},

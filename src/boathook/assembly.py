@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from boathook.catalog_cache.format import load_compiled
+from boathook.core.hook import BuiltIn
 from boathook.core.value import Value
 from boathook.core.verdict import Policy
 from boathook.engine import Engine, EngineParts, TracingRunner
@@ -28,13 +29,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from boathook.core.catalog import Catalog
-    from boathook.core.event import EventKind
+    from boathook.core.catalog import Catalog, Plan
+    from boathook.core.event import Event, EventKind
     from boathook.core.verdict import Call, Exit, Skip, StartedHook
     from boathook.dialects.dialect import HostDialect
     from boathook.engine import BackgroundRunner, Permits
     from boathook.loader import Loaded
+    from boathook.process.cancel import CallRunner
     from boathook.process.spawn import Spawn
+    from boathook.protection.built_in_runner import BuiltInHooks
     from boathook.system.locations import Locations
     from boathook.trust.store import TrustStore
 
@@ -128,7 +131,7 @@ def _import_for(catalog: Catalog) -> None:
     from boathook.core.hook import Script
 
     names = ["ledger.record"]
-    if not all(isinstance(hook.handler, Script) for hook in catalog.hooks):
+    if not all(isinstance(hook.handler, Script | BuiltIn) for hook in catalog.hooks):
         names.append("process.command")
     for name in names:
         import_module(f"boathook.{name}")
@@ -208,6 +211,32 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
 
+class _LateBuiltIns:
+    """Runs built-in hooks in the engine and all others as processes; imports what decides when a call may concern it."""
+
+    def __init__(self, hooks: CallRunner, state: str) -> None:
+        self._hooks, self._state = hooks, state
+        self._built_ins: BuiltInHooks | None = None
+
+    def narrow_plan(self, plan: Plan, event: Event) -> Plan:
+        has_built_in = any(isinstance(hook.handler, BuiltIn) for stage in plan.stages for hook in stage.hooks)
+        return self._load().narrow_plan(plan, event) if has_built_in else plan
+
+    def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+        if not any(isinstance(call.hook.handler, BuiltIn) for call in calls):
+            return self._hooks.run(calls, cancel)
+        others = tuple(call for call in calls if not isinstance(call.hook.handler, BuiltIn))
+        ends = iter(self._hooks.run(others, cancel) if others else ())
+        return tuple(self._load().run(call) if isinstance(call.hook.handler, BuiltIn) else next(ends) for call in calls)
+
+    def _load(self) -> BuiltInHooks:
+        if self._built_ins is None:
+            from boathook.protection.built_in_runner import BuiltInHooks
+
+            self._built_ins = BuiltInHooks(self._state)
+        return self._built_ins
+
+
 class _LateSupervisor:
     """Imports the supervisor when the first async hook starts: most events have none."""
 
@@ -260,8 +289,9 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
     sessions = Sessions(f"{setup.state}/sessions")
     hooks = HookRunner(setup.process, setup.job_context, sessions)
 
+    built_ins = _LateBuiltIns(hooks, setup.state)
     parts = EngineParts(
-        hooks if setup.trace is None else TracingRunner(hooks, setup.trace),
+        built_ins if setup.trace is None else TracingRunner(built_ins, setup.trace),
         make_background(hooks),
         Policy(settings.max_stop_blocks, setup.can_ask, settings.strict_exit_codes),
         setup.trace,
@@ -270,6 +300,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         sessions,
         sessions,
         setup.open_permits,
+        built_ins,
     )
     return Engine(setup.catalog, parts)
 

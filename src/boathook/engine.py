@@ -6,7 +6,7 @@ import time
 
 from boathook.core.dispatch import dispatch
 from boathook.core.event import CALL_KINDS, HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
-from boathook.core.hook import GONE
+from boathook.core.hook import BUILT_IN, GONE
 from boathook.core.json_text import dumps
 from boathook.core.notices import hide_project_text, mark_removed, quiet_reported
 from boathook.core.outcome import Decision
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Protocol, Self
 
-    from boathook.core.catalog import Catalog
+    from boathook.core.catalog import Catalog, Plan
     from boathook.core.dispatch import Dispatch
     from boathook.core.hook import Hook
     from boathook.core.permit import CallObjections, Question
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
         def open_call(self, event: Event) -> CallObjections: ...
         def write_question(self, question: Question) -> bool: ...
 
+    class PlanNarrower(Protocol):
+        def narrow_plan(self, plan: Plan, event: Event) -> Plan: ...
+
     class SessionExports(Protocol):
         def load_variables(self, session: str) -> dict[bytes, bytes]: ...
 
@@ -65,6 +68,7 @@ DRAIN_SECONDS = 5.0
 class EngineParts(Value):
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
     # `open_permits` is called when the first hook objects to a call.
+    # `built_in` takes the built-in hooks out of a plan that have no opinion.
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None
@@ -74,6 +78,7 @@ class EngineParts(Value):
     exports: SessionExports | None = None
     notes: SessionNotes | None = None
     open_permits: Callable[[], Permits] | None = None
+    built_in: PlanNarrower | None = None
 
 
 class Engine:
@@ -128,7 +133,9 @@ class Engine:
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         """Return an engine for some of the hooks, with the same parts; without `diagnostics` it does not report broken files."""
         reported = self.catalog.diagnostics if diagnostics else ()
-        catalog = self.catalog.replace(hooks=hooks, diagnostics=reported)
+        built_in = tuple(hook for hook in hooks if hook.source == BUILT_IN)
+        others = tuple(hook for hook in hooks if hook.source != BUILT_IN)
+        catalog = self.catalog.replace(hooks=others, built_in=built_in, diagnostics=reported)
         return Engine(catalog, self._parts.replace(stop_counts=self._stop_counts))
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
@@ -166,9 +173,15 @@ class Engine:
             skips = catalog.find_skips(event)
             return self._report_gone_once(skips, event.session_id) if self._has_gone_hooks else skips
 
+        built_in = self._parts.built_in
+
+        def plan(event: Event) -> Plan:
+            found = catalog.plan(event)
+            return found if built_in is None else built_in.narrow_plan(found, event)
+
         open_permits = self._parts.open_permits if self._parts.recorder is not None else None
         judge = _ObjectionJudge(prepared, open_permits) if open_permits and prepared.kind in CALL_KINDS else None
-        return dispatch(prepared, catalog.plan, self._policy, find_skips, judge), judge
+        return dispatch(prepared, plan, self._policy, find_skips, judge), judge
 
     def _note_trusted(self, session: str) -> None:
         """Note once in a session which trusted hooks there are, so that one that disappears is reported at every event."""

@@ -88,13 +88,23 @@ class _Loading:
         counts |= {NEAR_MISS_COUNT: len(self.near_misses.diagnostics)}
         return tuple((name, count) for name, count in counts.items() if count)
 
+    def _make_built_in_hooks(self) -> tuple[Hook, ...]:
+        """Return the hooks that are part of boathook: they protect the others, so these must be known first."""
+        from boathook.protection.protected_places import find_protection, make_built_in_hook
+
+        protection, watch = find_protection(self.locations, self.hooks)
+        self.watch += watch
+        # Only the user's own hooks.toml can disable them.
+        no_project = HooksConfig("", PROJECT)
+        return (hooks_toml.disable_hook(make_built_in_hook(protection), no_project, self.user_config),)
+
     def finish(self) -> Loaded:
         settings, judge, trust, absent = self.settings, self.judge, self.trust, self.absent
         configs = list(self.project_configs.values()) or [HooksConfig("", PROJECT)]
-        hooks = tuple(self.hooks)
+        hooks, built_in = tuple(self.hooks), self._make_built_in_hooks()
         self.diagnostics += [found for config in (self.user_config, *configs) for found in config.diagnostics]
         self.diagnostics += dict.fromkeys(
-            found for one in configs for found in hooks_toml.check_configs(hooks, one, self.user_config)
+            found for one in configs for found in hooks_toml.check_configs((*hooks, *built_in), one, self.user_config)
         )
         if trust is not None and trust.error:
             self.diagnostics.append(Diagnostic(trust.path, None, "", ERROR, trust.error))
@@ -106,9 +116,9 @@ class _Loading:
         counts, is_judged = self._count_problems(ordered), judge is not None
         folders, untrusted = self.locations.folders, self.locations.untrusted
         user_folders = tuple(path for option, path in folders.items() if path and option not in untrusted)
-        catalog = Catalog(tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
-        if absent is not None:
-            catalog = catalog.replace(trusted_keys=tuple(sorted(absent.trusted_keys)))
+        found = (tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
+        trusted_keys = tuple(sorted(absent.trusted_keys)) if absent is not None else ()
+        catalog = Catalog(*found, trusted_keys, built_in)
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None or absent is None:
             return Loaded(catalog, tuple(self.watch))

@@ -73,7 +73,6 @@ UNKNOWN = [
     "`a`",
     "${A:-b}",
     "<(a)",
-    "$'\\n'",
 ]
 
 
@@ -152,6 +151,7 @@ NESTED = {
         *(["a", "$(case b in (c) d;; e) f;; esac)", "g"], ["case", "b", "in"], ["c"], ["d"], ["e"], ["f"], ["esac"]),
     ],
     "$'a b' c": [["a b", "c"]],
+    r"$'\x2eag\145nts\u002f' $'a\\n\'\n' $'\q\x'": [[".agents/", "a\\n'\n", r"\q\x"]],
     '$"a b" c': [["a b", "c"]],
 }
 
@@ -271,3 +271,17 @@ def test_no_text_makes_reading_fail_and_every_word_is_in_it(text):
         while (command := reader.read_command()) is not None and command.is_clear:
             assert all(text.startswith(word.raw, word.start) for word in command.words)
         assert reader.position >= len(text) or strict
+
+
+def test_a_substitution_has_the_value_that_the_caller_knows() -> None:
+    values = {"$(echo a)": "a", "${B:-c}": "c"}
+
+    words = ShellReader("x$(echo a)y `echo a` ${B:-c} $(pwd)", evaluate=values.get).read_all()[0].words
+
+    assert [word.value for word in words] == ["xay", "a", "c", None]
+
+
+def test_a_known_substitution_does_not_make_an_unknown_word_known() -> None:
+    words = ShellReader("$UNKNOWN$(echo a)", evaluate=lambda _: "a").read_all()[0].words
+
+    assert words[0].value is None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 12
+FORMAT = 13
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -42,12 +42,13 @@ class Compiled:
     def restore(self, kind: "EventKind") -> "Catalog":
         from boathook.core.catalog import Catalog, Settings
         from boathook.core.event import KINDS
-        from boathook.core.hook import Diagnostic, hook_from_data
+        from boathook.core.hook import BUILT_IN, Diagnostic, hook_from_data
         from boathook.dialects.dialect import find_hook_dialect
 
         kinds = {one.name: one for one in KINDS}
+        hooks = [hook_from_data(data, kinds, find_hook_dialect) for data in self.section(f"hooks {kind.name}")]
         return Catalog(
-            tuple([hook_from_data(data, kinds, find_hook_dialect) for data in self.section(f"hooks {kind.name}")]),
+            tuple([hook for hook in hooks if hook.source != BUILT_IN]),
             Settings(*self.head["settings"]),
             tuple([Diagnostic(*data) for data in self.head["diagnostics"]]),
             self.head["projects"],
@@ -55,6 +56,7 @@ class Compiled:
             self.head["is_judged"],
             self.head["user_folders"],
             self.head["trusted_keys"],
+            tuple([hook for hook in hooks if hook.source == BUILT_IN]),
         )
 
 

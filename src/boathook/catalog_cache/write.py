@@ -11,7 +11,7 @@ from boathook.catalog_cache.format import compiled_path, list_fixed_paths, pack
 from boathook.catalog_cache.host_section import make_host_sections, make_tools_section
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, can_take_part, should_report_skip
 from boathook.core.event import KINDS, RESET_KINDS, EventKind
-from boathook.core.hook import Hook, hook_to_data
+from boathook.core.hook import BuiltIn, Hook, hook_to_data
 from boathook.core.prefilter import EQUALS, GRAM_CHARS, PrefilterWords, index_words
 from boathook.hosts import host as hosts
 from boathook.hosts import tool_names as tools
@@ -64,6 +64,7 @@ def write_compiled(
     for kind in KINDS:
         hooks = catalog.find_hooks(kind)
         sections[f"rows {kind.name}"] = _make_rows(catalog, hooks, kind)
+        sections[f"built-in {kind.name}"] = _list_filter_rows(hooks)
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
     sections |= make_host_sections()
     sections["tools"] = make_tools_section()
@@ -76,7 +77,7 @@ def write_compiled(
 
 def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
     """Return what the fast path asks: per tools and kinds the words of the patterns. None: the engine must see every event."""
-    active = [hook for hook in hooks if _is_active(hook)]
+    active = [hook for hook in hooks if _is_active(hook) and not isinstance(hook.handler, BuiltIn)]
     has_skips = any(should_report_skip(hook) and not _is_active(hook) for hook in hooks)
     has_errors = any(diagnostic.level == "error" for diagnostic in catalog.diagnostics)
     needs_all = catalog.settings.debug or catalog.settings.record == "whole"
@@ -91,6 +92,10 @@ def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tu
         else:
             rows[tool] = rows.get(tool, ()) + words.any_of
     return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
+
+
+def _list_filter_rows(hooks: tuple[Hook, ...]) -> tuple[Any, ...]:
+    return tuple(hook.handler.filter_row for hook in hooks if isinstance(hook.handler, BuiltIn) and _is_active(hook))
 
 
 def _is_active(hook: Hook) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import time
 from typing import Any
 
 from boathook.cli.show import format_count, pick_fields
 from boathook.core.catalog import Catalog
-from boathook.core.hook import PROJECT, Command, Hook
+from boathook.core.hook import ARMED, PROJECT, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
@@ -23,6 +24,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
+from boathook.permits.unlock import read_unlock_end
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import find_own_path, is_own_command
@@ -55,6 +57,7 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str, project: str 
         *_examine_sandboxes(),
         *_examine_ledger(state),
         *_examine_files(catalog, trust),
+        *_examine_built_in(catalog, state),
         *_examine_settings_calls(catalog, has_installations=bool(installed)),
         *installed,
     ]
@@ -63,6 +66,20 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str, project: str 
 def list_own_calls(catalog: Catalog) -> list[Hook]:
     """Return the settings.json entries that call boathook; they are how a host reaches hooks, and not hooks."""
     return [hook for hook in catalog.hooks if isinstance(hook.handler, Command) and is_own_command(hook.handler)]
+
+
+def _examine_built_in(catalog: Catalog, state: str) -> list[HealthFinding]:
+    """Report the built-in hooks in lines of their own: nobody wrote them, and no sample would show anything."""
+    findings = []
+    for hook in catalog.built_in:
+        if hook.state != ARMED:
+            findings.append(HealthFinding(WARNING, hook.name, hook.state_text, "remove it from your hooks.toml"))
+        elif end := read_unlock_end(state):
+            until = time.strftime("%H:%M", time.localtime(end))
+            findings.append(HealthFinding(NOTE, hook.name, f"built in, paused until {until}"))
+        else:
+            findings.append(HealthFinding(GOOD, hook.name, "built in, armed"))
+    return findings
 
 
 def _examine_pattern_engine() -> HealthFinding:

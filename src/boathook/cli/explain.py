@@ -13,7 +13,7 @@ from boathook.cli.list import describe_matcher
 from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table
 from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
 from boathook.core.event import Event, find_kind
-from boathook.core.hook import ARMED, Command, Hook, Http, Prompt
+from boathook.core.hook import ARMED, BuiltIn, Command, Hook, Http, Prompt
 from boathook.core.json_text import JsonError, loads
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.pattern_search import SearchBudget
@@ -113,6 +113,8 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
         return False, why
     if why := find_unmet_need(hook, read_environment()):
         return False, f"refused: {why}"
+    if isinstance(hook.handler, BuiltIn):
+        return _explain_built_in(hook, event, has_input=has_input)
     if isinstance(hook.handler, Prompt) and not hook.handler.choose_model(model)[0]:
         return False, "refused: no model is set for prompt hooks; set model in hooks.toml"
     if hook.folder and (error := find_interpreter_error(read_first_bytes(find_entry_point(hook.folder) or ""))):
@@ -120,6 +122,17 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
     if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
         return True, "it matches every such event"
     return True, f"matches {describe_matcher(hook)}"
+
+
+def _explain_built_in(hook: Hook, event: Event, *, has_input: bool) -> tuple[bool | None, str]:
+    """Return whether self-protection objects to a call; it takes part only then."""
+    if not has_input:
+        return None, f"depends on the input: pass --input ({describe_matcher(hook)})"
+    from boathook.protection.built_in_runner import find_hook_objection
+
+    if reason := find_hook_objection(hook, event):
+        return True, f"it asks: {reason}"
+    return False, "it has no objection"
 
 
 def _find_entry(hook: Hook) -> str | None:

@@ -19,6 +19,7 @@ from boathook.core.hook import (
     IS_INSTALLED_CALL,
     NO_ENTRY,
     WARNING,
+    BuiltIn,
     Hook,
     HookHandler,
     Http,
@@ -55,15 +56,18 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     """
     catalog = load_catalog(**where)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
+    built_in = [hook for hook in catalog.built_in if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
         echo(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
         return 0
     if prompt:
         echo_lines(describe_for_prompt(hooks))
     elif as_json:
-        print_json({"hooks": [_hook_to_json(hook) for hook in hooks]})
+        print_json({"hooks": [_hook_to_json(hook) for hook in hooks], "built_in": [*map(_hook_to_json, built_in)]})
     else:
         _print_hooks(catalog, hooks)
+        for hook in built_in:
+            echo(f"Built in: {hook.name} ({describe_built_in(hook)}). {hook.description}", "dim")
     if not prompt:
         for diagnostic in catalog.diagnostics:
             echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
@@ -99,9 +103,15 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
 def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
     """Return the kind and the fields of a handler, without values of headers, which may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
+    if isinstance(handler, BuiltIn):
+        return {"kind": HANDLER_NAMES[BuiltIn]}
     if isinstance(handler, Http):
         fields |= {"url": handler.safe_url, "headers": [name for name, _ in handler.headers]}
     return {"kind": HANDLER_NAMES[type(handler)], **fields}
+
+
+def describe_built_in(hook: Hook) -> str:
+    return hook.state if hook.state == ARMED else hook.state_text
 
 
 def describe_for_prompt(hooks: list[Hook]) -> str:

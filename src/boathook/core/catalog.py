@@ -66,7 +66,8 @@ class Catalog(Value):
 
     `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`. Without `is_judged`, all hooks
     of projects count as trusted. `user_folders` are folders of the user: no project chose the names in them. `trusted_keys`
-    identify the trusted hooks that are there, for the notes of sessions.
+    identify the trusted hooks that are there, for the notes of sessions. `built_in` are hooks that are part of boathook; they run
+    like all others, and `hooks` are those that people wrote.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -77,12 +78,20 @@ class Catalog(Value):
     is_judged: bool = True
     user_folders: tuple[str, ...] = ()
     trusted_keys: tuple[str, ...] = ()
+    built_in: tuple[Hook, ...] = ()
 
     @property
     def trusted_digest(self) -> str:
         """What identifies the set of trusted hooks that are there, "" if there are none."""
         keys = " ".join(self.trusted_keys)
         return hexdigest(keys.encode())[:KEY_DIGITS] if keys else ""
+
+    @property
+    def all_hooks(self) -> tuple[Hook, ...]:
+        """All hooks in the order of running, the built-in ones among them."""
+        return (
+            tuple(sorted((*self.built_in, *self.hooks), key=lambda hook: hook.order)) if self.built_in else self.hooks
+        )
 
     @property
     def project(self) -> str:
@@ -140,13 +149,13 @@ class Catalog(Value):
 
     def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:
         """Return the hooks of a kind, in any state, and those whose kind could not be read."""
-        return tuple(hook for hook in self.hooks if hook.kind is kind or hook.kind is None)
+        return tuple(hook for hook in self.all_hooks if hook.kind is kind or hook.kind is None)
 
     def _get_selector(self, kind: EventKind) -> Selector:
         selectors: dict[EventKind, Selector] = self.__dict__.setdefault("_selectors", {})
         selector = selectors.get(kind)
         if selector is None:
-            hooks = [hook for hook in self.hooks if hook.kind is kind and can_take_part(hook)]
+            hooks = [hook for hook in self.all_hooks if hook.kind is kind and can_take_part(hook)]
             selector = selectors[kind] = Selector(hooks)
         return selector
 

@@ -30,7 +30,7 @@ GONE, REMOVED, HIDDEN = ABSENT_STATES = (
     "hidden by a nearer project",
 )
 
-HOOK_MD, SETTINGS, PLUGIN = "HOOK.md", "settings.json", "plugin"
+HOOK_MD, SETTINGS, PLUGIN, BUILT_IN = "HOOK.md", "settings.json", "plugin", "built-in"
 
 # Each is stricter than the one before.
 BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")
@@ -108,8 +108,21 @@ class Http(Value):
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-HookHandler = Script | Command | Prompt | Http
-HANDLERS: dict[str, type[HookHandler]] = {"script": Script, "command": Command, "prompt": Prompt, "http": Http}
+class BuiltIn(Value):
+    """Handler: the engine itself decides, without a process, with its `data`; the fast path asks the `filter_row`."""
+
+    data: tuple[Any, ...]
+    filter_row: tuple[Any, ...] = ()
+
+
+HookHandler = Script | Command | Prompt | Http | BuiltIn
+HANDLERS: dict[str, type[HookHandler]] = {
+    "script": Script,
+    "command": Command,
+    "prompt": Prompt,
+    "http": Http,
+    "built-in": BuiltIn,
+}
 HANDLER_NAMES = {handler: name for name, handler in HANDLERS.items()}
 
 

@@ -31,6 +31,13 @@ _SPECIAL = _WORD_ENDS | frozenset("'\"$`\\~*?[]{}")
 _SPECIAL_IN_DOUBLE = frozenset('"$`\\')
 _SPECIAL_IN_BRACES = frozenset("}'\"$`\\")
 _ESCAPED_IN_DOUBLE = frozenset('$`"\\\n')
+# What `$'…'` writes for one character, and how many digits may follow where the character is a number.
+_PLAIN_ESCAPES = {
+    **dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True)),
+    **{char: char for char in "\\'\"?"},
+}
+_NUMBER_ESCAPES = {"x": 2, "u": 4, "U": 8}
+_OCTAL_DIGITS, _HEX_DIGITS = frozenset("01234567"), frozenset("0123456789abcdefABCDEF")
 
 
 class _Unclear(Exception):
@@ -84,10 +91,47 @@ def get_assigned_name(text: str) -> str:
     return name if name.isascii() and name.isidentifier() else ""
 
 
+def decode_escapes(text: str) -> str:
+    """Return what a shell makes of the inside of `$'…'`."""
+    parts = text.split("\\")
+    decoded, at = [parts[0]], 1
+    while at < len(parts):
+        part = parts[at]
+        # An escaped backslash leaves an empty part.
+        if not part:
+            decoded.append("\\" + (parts[at + 1] if at + 1 < len(parts) else ""))
+            at += 2
+            continue
+        decoded.append(_decode_escape(part))
+        at += 1
+    return "".join(decoded)
+
+
+def _decode_escape(part: str) -> str:
+    first = part[0]
+    if first in _PLAIN_ESCAPES:
+        return _PLAIN_ESCAPES[first] + part[1:]
+    if first in _OCTAL_DIGITS:
+        end = _count_digits(part, 0, 3, _OCTAL_DIGITS)
+        return chr(int(part[:end], 8) & 0xFF) + part[end:]
+    digits_end = _count_digits(part, 1, 1 + _NUMBER_ESCAPES.get(first, 0), _HEX_DIGITS)
+    if digits_end > 1:
+        code = int(part[1:digits_end], 16)
+        return (chr(code) if code <= 0x10FFFF else "\ufffd") + part[digits_end:]
+    return "\\" + part
+
+
+def _count_digits(text: str, start: int, end: int, digits: frozenset[str]) -> int:
+    while start < min(end, len(text)) and text[start] in digits:
+        start += 1
+    return start
+
+
 class ShellReader:
     """Read the commands of a text; `look_up` returns the value of a variable, or None if it is not known."""
 
     # A strict reader stays at the place where it stopped, or after `max_chars`; set `position` to go on from somewhere else.
+    # `evaluate` returns what `$(…)` or `${…}` stands for, given as written; commands in backticks are written as `$(…)` for it.
 
     def __init__(
         self,
@@ -96,12 +140,14 @@ class ShellReader:
         *,
         strict: bool = False,
         max_chars: int = 1 << 62,
+        evaluate: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self.text = text
         self.position: int = 0
         self.nested: list[ShellCommand] = []
         self.open_at: int | None = None
         self._look_up, self._strict, self._max_chars = look_up, strict, max_chars
+        self._evaluate = evaluate
         self._depth = 0
         self._is_known = True
         self._item_start = 0
@@ -254,7 +300,7 @@ class ShellReader:
         """Read a text that is not literally a part of this one: commands in backticks, or a here-document."""
         if self._depth >= MAX_NESTING:
             return
-        inner = ShellReader(text, self._look_up)
+        inner = ShellReader(text, self._look_up, evaluate=self._evaluate)
         inner._depth = self._depth + 1
         if is_script:
             self.nested += inner.read_all()
@@ -391,9 +437,7 @@ class ShellReader:
             if after == '"':
                 return self._read_double(closing=after)
             inner = self._read_until(after)
-            # The escapes of $'…' are not decoded.
-            self._is_known = self._is_known and "\\" not in inner
-            return inner
+            return decode_escapes(inner) if "\\" in inner else inner
         if after == "{":
             return self._read_braces(is_quoted=is_quoted)
         if after == "(":
@@ -415,7 +459,7 @@ class ShellReader:
 
     def _read_braces(self, *, is_quoted: bool) -> str:
         self._stop_if_strict()
-        start = self.position
+        start, was_known = self.position, self._is_known
         self.position += 2
         self._depth += 1
         while self._depth <= MAX_NESTING and (char := self.text[self.position : self.position + 1]) != "}":
@@ -430,13 +474,18 @@ class ShellReader:
                 self._read_plain(_SPECIAL_IN_BRACES)
         self.position += self._depth <= MAX_NESTING
         self._depth -= 1
-        self._is_known = False
-        return self.text[start : self.position]
+        return self._find_value_of(self.text[start : self.position], start, was_known=was_known)
+
+    def _find_value_of(self, written: str, start: int, *, was_known: bool) -> str:
+        """Return what a substitution stands for; as it is in the text if that is not known."""
+        value = self._evaluate(written)
+        self._is_known = was_known and value is not None
+        return self.text[start : self.position] if value is None else value
 
     def _read_substitution(self) -> str:
         """Read `$(…)`, `<(…)` or `>(…)`; if it is nested too deep, its bracket is an operator like any other."""
         self._stop_if_strict()
-        start = self.position
+        start, was_known = self.position, self._is_known
         self._note_arithmetic(start + 1)
         self.position += 1
         brackets = cases = 0
@@ -458,17 +507,15 @@ class ShellReader:
             elif command.operator == "(":
                 brackets += 1
         self._depth -= 1
-        self._is_known = False
-        return self.text[start : self.position]
+        return self._find_value_of(self.text[start : self.position], start, was_known=was_known)
 
     def _read_backticks(self) -> str:
         self._stop_if_strict()
-        start = self.position
+        start, was_known = self.position, self._is_known
         inner = self._read_until("`")
         script = "\\".join(part.replace("\\`", "`").replace("\\$", "$") for part in inner.split("\\\\"))
         self._read_inner(script, start, is_script=True)
-        self._is_known = False
-        return self.text[start : self.position]
+        return self._find_value_of(f"$({script})", start, was_known=was_known)
 
     def _read_until(self, closing: str, *, has_escapes: bool = True) -> str:
         """Return the text between this character and the next `closing` one, which a backslash may escape."""

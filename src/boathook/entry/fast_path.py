@@ -17,7 +17,9 @@ from boathook.entry.options import parse_options
 from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     OWN_FOLDER,
+    RealPaths,
     choose_start,
+    current_dir,
     find_host_project,
     is_dir,
     read_environment,
@@ -33,6 +35,11 @@ NEAR_MISSES, REPORTED_TO_PERSON = "near-miss", "person"
 MAX_SESSION_CHARS = 128
 # As in `process.sessions`.
 TRUSTED_NOTE = "trusted-"
+
+# As in `core.disarm_prefilter`, which is imported only if these leave something open.
+VAGUE_SIGNS = frozenset("*?[{$`>")
+NO_QUOTES = {39: None, 34: None, 92: None}
+NO_SEPARATORS = {ord(sign): " " for sign in ";|&()<=,"}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +146,10 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
     is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
-    return None if is_wanted else rule["answer"]
+    if is_wanted or any(_may_be_protected(compiled, kind, tool_names, tool_input, event, rule) for kind in kinds):
+        return None
+    answer: bytes = rule["answer"]
+    return answer
 
 
 def _find_catalogue(options: "Options", event: "dict[str, Any]", env: "Any") -> "tuple[Any, Any, Any] | None":
@@ -319,6 +329,34 @@ def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]"
     text = "\n".join((*iter_leaves(tool_input), whole))
     gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
+
+
+def _may_be_protected(
+    compiled: "Any", kind: "str | None", tools: "tuple[str, ...]", tool_input: "Any", event: "Any", rule: "Any"
+) -> bool:
+    """Whether a built-in hook may have an opinion."""
+    rows = compiled.section(f"built-in {kind}") if kind is not None else ()
+    if not rows:
+        return False
+    folders = [get_at_place(event, place) for place in rule["folder_keys"]]
+    folder = next((folder for folder in folders if isinstance(folder, str)), "") or current_dir()
+    if tools[0] == "Shell" and _is_plain_command(tool_input, folder, rows):
+        return False
+    from boathook.core.disarm_prefilter import may_disarm
+
+    return any(may_disarm(tools[0], tool_input, folder, row, RealPaths().find) for row in rows)
+
+
+def _is_plain_command(tool_input: "Any", folder: str, rows: "Any") -> bool:
+    """Whether a command names no word of a protected place and no program that changes something, so `may_disarm` says no."""
+    if not isinstance(tool_input, dict):
+        return False
+    text = "\n".join(iter_leaves(tool_input)).translate(NO_QUOTES).lower()
+    names = [token.rpartition("/")[2] for token in text.translate(NO_SEPARATORS).split()]
+    whole = "\n".join((text, folder.lower(), *map(str, tool_input))).lower()
+    return VAGUE_SIGNS.isdisjoint(text) and not any(
+        any(word in whole for word in words) or not verbs.isdisjoint(names) for words, verbs, *_ in rows
+    )
 
 
 def _select_rows_of_kinds(

@@ -65,7 +65,7 @@ def make_setup() -> h.Setup:
             Switch(("disableAllHooks",), off=True, user=("settings.json",),
                 project=(".claude/settings.json", ".claude/settings.local.json")),
         ),
-        runs_itself=("settings",), evidence="they are its own",
+        runs_itself=("settings",), evidence="they are its own", off_options=("--bare",),
         project_steps=("trust the folder when Claude Code asks (claude -p does not ask)",),
         agent_variables=("CLAUDECODE", "AI_AGENT"), packages=("@anthropic-ai/claude-code",),
     )  # fmt: skip

@@ -53,6 +53,7 @@ def make_setup() -> h.Setup:
         max_seconds={"SessionEnd": 3, "Interrupt": 3},
         switches=(Switch(("features", "hooks"), off=False, user=("config.toml",), project=(".codex/config.toml",)),),
         evidence="it reads hooks.json and config.toml only", has_entry_trust=True,
+        off_options=("--disable hooks",),
         folder_trust=FolderTrust("config.toml", ("projects",), "trusted", needed=True),
         agent_variables=("CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"),
         packages=("@openai/codex",),

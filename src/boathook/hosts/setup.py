@@ -44,7 +44,8 @@ class Setup(Value):
     # so they run here as well; `evidence`: how that is known; `reads_files_of`: agents whose files it reads too;
     # `has_entry_trust`: it runs only entries whose hash it trusts. `agent_variables` are those that it sets for the commands that
     # its model runs; `packages`: folders of packages that an interpreter runs as this agent; `editors`: those of the programs in
-    # which people have terminals of their own, so that they are no evidence of an agent.
+    # which people have terminals of their own, so that they are no evidence of an agent. `off_options`: options that start it
+    # without hooks.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -68,11 +69,19 @@ class Setup(Value):
     unless_variable: str = ""
     folder_trust: FolderTrust | None = None
     has_entry_trust: bool = False
+    off_options: tuple[str, ...] = ()
     user_steps: tuple[str, ...] = ()
     project_steps: tuple[str, ...] = ()
     agent_variables: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     editors: tuple[str, ...] = ()
+
+    @property
+    def off_words(self) -> tuple[str, ...]:
+        """Words in a command line that start it with its hooks turned off."""
+        places = [".".join(switch.place) for switch in self.switches]
+        tops = [switch.place[0] for switch in self.switches if "hooks" in switch.place[0].lower()]
+        return tuple(dict.fromkeys((*self.off_options, *places, *tops)))
 
     @property
     def events(self) -> tuple[str, ...]:

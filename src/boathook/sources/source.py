@@ -17,12 +17,14 @@ class Source:
     a project, that make it a project of this source. `reader` names the function that reads the hooks as `module:function`. The
     hooks of a source that speak its `dialect` get its project. If it `runs_together`, its hooks form one stage without
     priorities, and equal ones run once; otherwise they run one after another by priority, and one of each name counts. `host`
-    is the agent whose own form it is. `lookalikes` are pairs of a folder, below a folder of people, that is not one of its
-    markers, and the marker that it looks like: see `boathook.sources.near_misses`.
+    is the agent whose own form it is. `protected_names` are files and folders in the user's folder that self-protection guards,
+    `protected_files` those of a project with trusted hooks, besides the hooks themselves. `lookalikes` are pairs of a folder, below
+    a folder of people, that is not one of its markers, and the marker that it looks like: see `boathook.sources.near_misses`.
     """
 
     __slots__ = (
-        *("dialect", "host", "lookalikes", "markers", "name", "reader", "runs_together", "user_folder", "without"),
+        *("dialect", "host", "lookalikes", "markers", "name", "protected_files", "protected_names", "reader"),
+        *("runs_together", "user_folder", "without"),
     )
 
     def __init__(
@@ -35,12 +37,15 @@ class Source:
         reader: str,
         dialect: str,
         runs_together: bool,
+        protected_names: "tuple[str, ...]",
+        protected_files: "tuple[str, ...]" = (),
         host: str = "",
         lookalikes: "tuple[tuple[str, str], ...]" = (),
     ) -> None:
         self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
         self.user_folder, self.markers, self.reader, self.host = user_folder, markers, reader, host
         self.lookalikes = lookalikes
+        self.protected_names, self.protected_files = protected_names, protected_files
 
     @property
     def project_folder(self) -> str:
@@ -60,6 +65,8 @@ HOOK_MD_SOURCE = Source(
     reader="boathook.sources.hook_md.folder:read_hook_folders",
     dialect="native",
     runs_together=False,
+    protected_names=("hooks", "hooks.toml"),
+    protected_files=(".agents/hooks.toml",),
     lookalikes=(
         ("/.agents/hook", "/.agents/hooks"),
         ("/.agents/Hooks", "/.agents/hooks"),
@@ -80,6 +87,7 @@ SETTINGS_JSON_SOURCE = Source(
     reader="boathook.sources.settings_json.settings:read_settings_files",
     dialect="claude",
     runs_together=True,
+    protected_names=("settings.json",),
     host="claude",
 )
 # All sources, in the order in which they count.

@@ -375,6 +375,39 @@ def _exists(path: str) -> bool:
     return True
 
 
+class RealPaths:
+    """Finds real paths, of which only the beginning may exist; it looks at each folder once."""
+
+    MAX_LINKS = 40
+
+    def __init__(self) -> None:
+        self._known = {"": ""}
+        self._links = 0
+
+    def find(self, path: str) -> str:
+        """Return the real path of an absolute path without `.` and `..`."""
+        known = self._known.get(path)
+        if known is not None:
+            return known
+        above, _, name = path.rpartition("/")
+        real = f"{self.find(above)}/{name}" if len(path) <= MAX_PATH_CHARS else path
+        try:
+            target = system.readlink(real)
+        except (OSError, ValueError):
+            target = ""
+        if target and self._links < self.MAX_LINKS:
+            self._links += 1
+            parts: list[str] = []
+            for part in (target if target.startswith("/") else f"{real.rpartition('/')[0]}/{target}").split("/"):
+                if part == "..":
+                    del parts[-1:]
+                elif part not in ("", "."):
+                    parts.append(part)
+            real = self.find("/" + "/".join(parts))
+        self._known[path] = real
+        return real
+
+
 def _real(path: str) -> str:
     """Return the real path of a folder without importing os.path; "" if it is the same or cannot be found out."""
     try:

@@ -1,0 +1,60 @@
+"""The programs that may change something or start others: a call without any of them, and without a redirection, only reads."""
+
+from __future__ import annotations
+
+from boathook.shell.path_changes import RULES
+from boathook.shell.started import SHELLS, WRAPPERS
+
+# Programs of which only some calls change something, by the words of these calls.
+_BY_WORD = frozenset(("git", "find", "code", "cursor", "sort", "gcc", "cc", "http", "pandoc", "gpg"))
+_WORDS = (
+    *("checkout", "restore", "clean", "stash", "apply", "am", "archive"),
+    *("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fprint0", "-fls"),
+)
+_INTERPRETERS = (
+    *(
+        "python",
+        "python2",
+        "python3",
+        "pypy",
+        "pypy3",
+        "perl",
+        "ruby",
+        "node",
+        "nodejs",
+        "deno",
+        "bun",
+        "php",
+        "lua",
+        "luajit",
+    ),
+    *("osascript", "tclsh", "guile", "rscript", "awk", "gawk", "mawk", "nawk", "sed", "gsed"),
+    *(f"python3.{minor}" for minor in range(6, 30)),
+)
+_STARTERS = (
+    "xargs",
+    "parallel",
+    "ssh",
+    "watch",
+    "su",
+    "script",
+    "eval",
+    "source",
+    ".",
+    "trap",
+    "alias",
+    "at",
+    "batch",
+    "uv",
+)
+CHANGING_PROGRAMS = frozenset(
+    word.lower()
+    for word in (
+        *(name for name in RULES if name not in _BY_WORD),
+        *_WORDS,
+        *_INTERPRETERS,
+        *_STARTERS,
+        *SHELLS,
+        *WRAPPERS,
+    )
+)

@@ -1,0 +1,50 @@
+"""Program code in a command line, as in `python -c`: the texts in it, and whether it could change files or run commands."""
+
+from __future__ import annotations
+
+import re
+
+from boathook.shell.started import Started
+
+_STRING = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"|`((?:\\.|[^`\\\n])*)`")
+_CHANGES = re.compile(
+    r"writ|open\s*\([^)]*,[^)]*[\"'][rbt]*[wax+]|[\"']\s*>|unlink|remove|rmtree|rmdir|rename|replace|move|copy|chmod|chown|truncate|mkdir|touch|symlink|link\s*\("
+    r"|rm_r|rm_f|rmsync|rimraf|delete|extractall|spew|file_put_contents|dump|save|print\s*>|>\s*[\"']|\bw[ \t]+[~/.]",
+    re.IGNORECASE,
+)
+_RUNS = re.compile(r"system|popen|subprocess|exec|spawn|shell|run\s*\(|`|qx|\|\s*getline|call\s*\(", re.IGNORECASE)
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|osascript|tclsh|guile|Rscript)[\d.]*w?"
+)
+# Programs whose first operand is code.
+_STREAM_EDITORS = re.compile(r"g?sed|[gmn]?awk|jq|yq|ex|ed|vim?|nvim|emacs")
+_CODE_OPTION = re.compile(r"-\w*[cerEBp]|--(?:eval|exec|execute|print|command)|eval|run")
+
+
+def is_interpreter(started: Started) -> bool:
+    return _INTERPRETER.fullmatch(started.name) is not None
+
+
+def find_code(started: Started) -> str:
+    """Return the program code that a command line or its input has, "" if there is none."""
+    words = started.words
+    if _STREAM_EDITORS.fullmatch(started.name):
+        return "\n".join((*(word for word in words[1:] if " " in word or ">" in word), started.input_text))
+    if not is_interpreter(started):
+        return ""
+    codes = [words[at + 1] for at, word in enumerate(words[:-1]) if at and _CODE_OPTION.fullmatch(word)]
+    # `-e` may be glued to its code.
+    codes += [word for word in words[1:] if word.startswith("-") and len(word) > 8]
+    return "\n".join((*codes, started.input_text))
+
+
+def list_code_strings(code: str) -> list[str]:
+    return [next((text for text in match if text), "") for match in _STRING.findall(code)]
+
+
+def may_change_files(code: str) -> bool:
+    return _CHANGES.search(code) is not None or may_run_commands(code)
+
+
+def may_run_commands(code: str) -> bool:
+    return _RUNS.search(code) is not None

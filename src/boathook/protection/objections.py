@@ -1,0 +1,241 @@
+"""Whether a tool call would disarm boathook: a pure function of the call, what is protected, and what the file system says."""
+
+# Reading is free. What cannot be known counts only if the call itself names a protected place, and a program that changes
+# something.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from boathook.core.disarm_prefilter import make_places_text, may_disarm
+from boathook.core.event import Event
+from boathook.core.file_writes import list_writes
+from boathook.core.json_text import iter_leaves
+from boathook.core.text import quote_plain_path
+from boathook.core.tool_kinds import SHELL, find_call_kinds
+from boathook.protection.changing_programs import CHANGING_PROGRAMS
+from boathook.protection.code_texts import (
+    find_code,
+    is_interpreter,
+    list_code_strings,
+    may_change_files,
+    may_run_commands,
+)
+from boathook.protection.own_programs import (
+    describe_agent_start,
+    describe_own_command,
+    describe_package_change,
+    load_command_rows,
+)
+from boathook.protection.path_match import FileView, PlaceFinder
+from boathook.protection.protection import ProtectedPlace, Protection
+from boathook.shell.path_changes import EXACT, TREE, PathChange, list_path_changes, list_redirected
+from boathook.shell.scope import UNKNOWN, FoundPath, ShellScope
+from boathook.shell.started import Started, StartedReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.core.disarm_prefilter import DisarmRow
+
+_WAY_OUT = (
+    "If a person wants this, they can pause self-protection from a terminal of their own with `boathook unlock 30m`, or permit"
+    " this one call with `boathook allow`; then repeat it."
+)
+_MAX_CODE_STRINGS = 200
+_FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
+_SHOWN_MATCHES_HIDDEN = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
+# Programs that take what they change from a list that cannot be known.
+_UNKNOWN_CHANGERS = frozenset(
+    ("cp", "scp", "install", "rsync", "ln", "tar", "curl", "wget", "dd", "sort", "docker", "podman")
+)
+
+
+def find_objection(
+    event: Event, protection: Protection, view: FileView, load_rows: Callable[[], dict[str, Any]] = load_command_rows
+) -> str:
+    """Return why a call must not go on without a person, or ""."""
+    row = make_filter_row(protection)
+    if not may_disarm(event.tool_name, event.tool_input, event.work_dir, row, view.find_real):
+        return ""
+    what = _Examination(protection, view, load_rows).examine(event)
+    return f"Self-protection: this call would {what}. {_WAY_OUT}" if what else ""
+
+
+def make_filter_row(protection: Protection) -> DisarmRow:
+    places = make_places_text(place.path for place in protection.places)
+    return protection.words, CHANGING_PROGRAMS, places, protection.home
+
+
+class _Examination:
+    def __init__(self, protection: Protection, view: FileView, load_rows: Callable[[], dict[str, Any]]) -> None:
+        self._protection, self._view, self._load_rows = protection, view, load_rows
+        self._finder = PlaceFinder(protection, view)
+
+    def examine(self, event: Event) -> str:
+        for write in list_writes(event):
+            path = write.path.removeprefix("file://")
+            paths = dict.fromkeys((path, unquote(path)))
+            for one in paths:
+                change = PathChange(
+                    _expand_home(one, self._protection.home), TREE if write.change == "delete" else EXACT
+                )
+                if what := self._judge_change(change, event.work_dir, {}, "write"):
+                    return what
+        if SHELL not in find_call_kinds(event.tool_names, event.tool_input):
+            return ""
+        folder = _find_folder(event)
+        return next(filter(None, (self._judge_text(text, folder, 0) for text in _list_commands(event.tool_input))), "")
+
+    def _judge_text(self, text: str, folder: str, depth: int) -> str:
+        self._finder = PlaceFinder(
+            self._protection, self._view, matches_hidden=bool(_SHOWN_MATCHES_HIDDEN.search(text))
+        )
+        scope = ShellScope(folder, {"HOME": self._protection.home, "TMPDIR": "/tmp"}, depth)  # noqa: S108
+        reader = StartedReader()
+        reader.read(text, scope)
+        for started in reader.started:
+            if what := self._judge_program(started, reader, scope.links):
+                return what
+        if not reader.is_complete and (place := self._find_named(reader, scope.links)):
+            return f"do something that is too long or too deep to be read, and names {_describe(place)}"
+        return ""
+
+    def _judge_program(self, started: Started, reader: StartedReader, links: dict[str, str]) -> str:
+        what = (
+            describe_own_command(started, self._protection, self._load_rows)
+            or describe_package_change(started)
+            or describe_agent_start(started, self._protection.agents)
+        )
+        if what:
+            return what
+        changes = list_path_changes(started)
+        for change in (*(changes or ()), *list_redirected(started)):
+            if what := self._judge_change(change, started.folder, links, started.name):
+                return what
+        if changes is None:
+            return self._judge_unknown_program(started, links)
+        if code := find_code(started):
+            return self._judge_code(code, started, links)
+        return self._judge_unknown_paths(changes, started, reader, links)
+
+    def _judge_change(self, change: PathChange, folder: str, links: dict[str, str], program: str) -> str:
+        if not change.path or "\n" in change.path.strip():
+            return ""
+        place = self._finder.find(change, _make_absolute(change.path, folder), links)
+        return f"change {_describe(place)} (by `{program}`)" if place is not None else ""
+
+    def _judge_unknown_program(self, started: Started, links: dict[str, str]) -> str:
+        """A program that is not known here may change what it is called with."""
+        for word in started.words[1:]:
+            path = word.partition("=")[2] if word.startswith("-") else word
+            if not path or isinstance(path, FoundPath):
+                continue
+            if place := self._finder.find(PathChange(path), _make_absolute(path, started.folder), links):
+                return f"change {_describe(place)} (by `{started.name[:40]}`, which is not known to only read)"
+        return ""
+
+    def _judge_code(self, code: str, started: Started, links: dict[str, str]) -> str:
+        if not may_change_files(code):
+            return ""
+        strings = list_code_strings(code)[:_MAX_CODE_STRINGS]
+        words = [
+            word for line in code.split("\n") for word in re.split(r"[\s;,()]+", line) if "/" in word or "." in word
+        ]
+        for text in (*strings, *words[:_MAX_CODE_STRINGS]):
+            path = _expand_home(text.strip("\"'"), self._protection.home)
+            if not path or "\n" in path or len(path) > 4096:
+                continue
+            absolute = _make_absolute(path, started.folder)
+            is_removal = re.search(r"rmtree|rm_r|rmSync|rimraf|remove_tree|renam|move|recursive", code)
+            change = PathChange(path, TREE if is_removal and text in strings else EXACT)
+            if (place := self._finder.find(change, absolute, links)) or (
+                place := self._finder.is_named(absolute, links)
+            ):
+                return f"change {_describe(place)} (by code of `{started.name}`)"
+        if place := self._find_joined(strings):
+            return f"change {_describe(place)} (by code of `{started.name}`)"
+        if may_run_commands(code) and started.scope is not None and started.scope.depth < 4:
+            return self._judge_code_commands(strings, started)
+        return ""
+
+    def _judge_code_commands(self, strings: list[str], started: Started) -> str:
+        depth = started.scope.depth + 2 if started.scope else 4
+        texts = dict.fromkeys((*(text for text in strings if " " in text), " ".join(strings)))
+        for text in texts:
+            reader = StartedReader()
+            scope = ShellScope(started.folder, {"HOME": self._protection.home}, depth)
+            reader.read(text, scope)
+            for inner in reader.started:
+                if not is_interpreter(inner) and (what := self._judge_program(inner, reader, scope.links)):
+                    return what
+        return ""
+
+    def _find_joined(self, strings: list[str]) -> ProtectedPlace | None:
+        """Return the place that strings of code make together, joined or one after the other."""
+        texts = ("/".join(text.strip("/") for text in strings).lower(), "".join(strings).lower())
+        for place in self._protection.places:
+            parts = place.path.lower().split("/")
+            ends = ("/".join(parts[-2:]), *self._list_beginnings(place.path.lower()))
+            if any(end in text for text in texts for end in ends):
+                return place
+        return None
+
+    def _list_beginnings(self, path: str) -> list[str]:
+        """Return the folders that hold a place, from below the home folder or the project: two names or more."""
+        root = max((one for one in self._protection.roots if path.startswith(f"{one.lower()}/")), key=len, default="")
+        parts = path.removeprefix(root.lower()).strip("/").split("/") if root else []
+        return ["/".join(parts[:count]) for count in range(2, len(parts) + 1)]
+
+    def _judge_unknown_paths(
+        self, changes: list[PathChange], started: Started, reader: StartedReader, links: dict[str, str]
+    ) -> str:
+        """A change of something that is not known, in a text that also names a protected place."""
+        if started.name in _UNKNOWN_CHANGERS or not any(change.path.startswith(UNKNOWN) for change in changes):
+            return ""
+        place = self._find_named(reader, links)
+        return f"change something that cannot be known here, and names {_describe(place)}" if place else ""
+
+    def _find_named(self, reader: StartedReader, links: dict[str, str]) -> ProtectedPlace | None:
+        for text, folder in reader.words:
+            for path in dict.fromkeys((text, text.partition("=")[2], *text.split())):
+                if path and len(path) < 4096 and "\n" not in path:
+                    place = self._finder.is_named(_make_absolute(path, folder), links)
+                    if place is not None:
+                        return place
+        return None
+
+
+def _describe(place: ProtectedPlace) -> str:
+    return f"{place.what} ({quote_plain_path(place.path, 'its path has unusual signs')})"
+
+
+def _make_absolute(path: str, folder: str) -> str:
+    if path.startswith(("/", UNKNOWN)):
+        return path
+    return f"{folder or UNKNOWN}/{path}"
+
+
+def _expand_home(path: str, home: str) -> str:
+    path = path.replace("${HOME}", home).replace("$HOME", home)
+    return home + path[1:] if path == "~" or path.startswith("~/") else path
+
+
+def _find_folder(event: Event) -> str:
+    given = event.tool_input if isinstance(event.tool_input, dict) else {}
+    own = next((given[key] for key in _FOLDER_KEYS if isinstance(given.get(key), str) and given[key]), "")
+    return _make_absolute(own, event.work_dir) if own else event.work_dir
+
+
+def _list_commands(tool_input: Any) -> list[str]:
+    """Return the command lines of a call of a shell; a list of words is one."""
+    command = tool_input.get("command") if isinstance(tool_input, dict) else tool_input
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return [" ".join(_quote(word) for word in command)]
+    return [command] if isinstance(command, str) else [*iter_leaves(tool_input)]
+
+
+def _quote(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"

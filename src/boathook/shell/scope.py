@@ -1,0 +1,274 @@
+"""What is known at a place in a shell text: variables, the folder, links, and what words stand for."""
+
+# A part of a word that cannot be known is `UNKNOWN` in it. Patterns such as `.a*` stay as they are written: who compares paths
+# reads them as patterns.
+
+from __future__ import annotations
+
+import re
+
+from boathook.core.shell import ShellReader, ShellWord, get_assigned_name
+from boathook.core.value import Value
+
+UNKNOWN = "\0"
+MAX_VALUE_CHARS = 4096
+_MAX_BRACES = 64
+_MAX_EVALUATED_DEPTH = 3
+_BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
+_RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
+_PARAMETER = re.compile(r"\$(?:(\d|[@*])|\{(\d|[@*])\}|[#?$!-])")
+_WHOLE_PARAMETER = re.compile(r'"?\$(?:(\d|[@*])|\{(\d|[@*])\})"?')
+_EXPANSION = re.compile(r"\$\{([A-Za-z_]\w*|\d)(?:(:?[-=+?])(.*)|(%%?|##?)(.*)|(//?)([^/]*)/?(.*))?\}", re.DOTALL)
+_USER_HOME = re.compile(r"~[^/]*")
+_PRINT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))", re.DOTALL)
+_BLANK_ESCAPES = {"n": "\n", "t": "\t"}
+
+
+class FindFilters(Value):
+    """What `find` looks for: patterns of names and of whole paths, each "any of them"; and how deep."""
+
+    names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    max_depth: int = 1 << 30
+    is_empty: bool = False
+
+
+class FoundPath(str):
+    """A path that `find` finds below the path that this is."""
+
+    __slots__ = ("filters",)
+    filters: FindFilters
+
+    @classmethod
+    def make(cls, start: str, filters: FindFilters) -> FoundPath:
+        path = cls(start)
+        path.filters = filters
+        return path
+
+
+class ShellScope:
+    """What is known where a command starts; a copy is what a subshell knows."""
+
+    # `folder` is "" if it is not known; it may have patterns in it. `links` are links that the text makes: where, and to what.
+
+    def __init__(self, folder: str, variables: dict[str, str], depth: int = 0) -> None:
+        self.folder, self.variables, self.depth = folder, variables, depth
+        self.parameters: tuple[str, ...] = ()
+        self.links: dict[str, str] = {}
+        self.earlier_folders: list[str] = []
+
+    def copy(self, *, deeper: int = 0) -> ShellScope:
+        scope = ShellScope(self.folder, dict(self.variables), self.depth + deeper)
+        scope.parameters, scope.links, scope.earlier_folders = self.parameters, self.links, self.earlier_folders[:]
+        return scope
+
+    def look_up(self, name: str) -> str:
+        if name == "PWD":
+            return self.folder or UNKNOWN
+        return self.variables.get(name, UNKNOWN)
+
+    def assign(self, name: str, value: str) -> None:
+        is_nothing_known = UNKNOWN in value and not value.strip(UNKNOWN)
+        self.variables[name] = UNKNOWN if is_nothing_known or len(value) > MAX_VALUE_CHARS else value
+
+    def assign_word(self, word: ShellWord) -> None:
+        name = get_assigned_name(word.raw)
+        text = self.expand_text(word)
+        value = text[text.find("=") + 1 :]
+        is_longer = word.raw.startswith(f"{name}+=")
+        self.assign(name, self.look_up(name) + value if is_longer and name in self.variables else value)
+
+    def change_folder(self, target: str) -> None:
+        self.earlier_folders.append(self.folder)
+        if target == "-":
+            self.folder = self.earlier_folders[-2] if len(self.earlier_folders) > 1 else ""
+        else:
+            self.folder = self.make_absolute(target)
+
+    def make_absolute(self, path: str) -> str:
+        """Return a path from the root; it begins with `UNKNOWN` if the folder is not known."""
+        if path.startswith(("/", UNKNOWN)):
+            return path
+        return f"{self.folder or UNKNOWN}/{path}"
+
+    # What words stand for
+
+    def expand(self, word: ShellWord) -> list[str]:
+        """Return the words that a shell makes of one."""
+        whole = _WHOLE_PARAMETER.fullmatch(word.raw) if "$" in word.raw and self.parameters else None
+        if whole:
+            number = whole[1] or whole[2]
+            return [*self.parameters[1:]] if number in "@*" else [*self.parameters[int(number) :][:1]]
+        text, raw = self.expand_text(word), word.raw
+        values = [text]
+        if "{" in raw and text == word.text:
+            values = expand_braces(text)
+        if ("$" in raw or "`" in raw) and not raw.startswith(('"', "'")):
+            values = [piece for value in values for piece in value.split()]
+        return values
+
+    def expand_text(self, word: ShellWord) -> str:
+        text = word.text
+        if not word.is_known and "$" in text:
+            text = _PARAMETER.sub(self._find_parameter, text)
+            text = text if "$(" not in text and "`" not in text else _hide_substitutions(text)
+        if text.startswith("~") and word.raw.startswith("~"):
+            text = _USER_HOME.sub(UNKNOWN, text, count=1)
+        return text[: MAX_VALUE_CHARS * 16]
+
+    def _find_parameter(self, match: re.Match[str]) -> str:
+        number = match[1] or match[2]
+        if not number or not self.parameters:
+            return UNKNOWN
+        if number in "@*":
+            return " ".join(self.parameters[1:])
+        return self.parameters[int(number)] if int(number) < len(self.parameters) else ""
+
+    def evaluate(self, written: str) -> str | None:
+        """Return what `$(…)` or `${…}` stands for, `UNKNOWN` in place of what is not known."""
+        if len(written) > MAX_VALUE_CHARS:
+            return UNKNOWN
+        if written.startswith("$("):
+            return self._evaluate_script(written[2:].removesuffix(")"))
+        if written.startswith("${"):
+            return self._evaluate_expansion(written)
+        # `<(…)` is a file of its own.
+        return UNKNOWN
+
+    def _evaluate_script(self, script: str) -> str:
+        if self.depth >= _MAX_EVALUATED_DEPTH:
+            return UNKNOWN
+        inner = self.copy(deeper=1)
+        commands = ShellReader(script, inner.look_up, evaluate=inner.evaluate).read_all()
+        if len(commands) != 1:
+            return UNKNOWN
+        words = [text for word in commands[0].words for text in inner.expand(word)]
+        return find_printed_text(words, self.folder)
+
+    def _evaluate_expansion(self, written: str) -> str:
+        match = _EXPANSION.fullmatch(written)
+        if match is None:
+            return UNKNOWN
+        name = match[1]
+        value = self._find_parameter_value(name) if name.isdigit() else self.look_up(name)
+        is_set = value != UNKNOWN
+        other = match[3] or ""
+        if match[2] in ("-", ":-", "=", ":="):
+            return value if is_set else self._read_other(other)
+        if match[2] in ("+", ":+"):
+            return self._read_other(other) if is_set else UNKNOWN
+        if match[4] and is_set:
+            return _cut(value, match[4], match[5] or "")
+        if match[6] and is_set and match[7]:
+            return value.replace(match[7], match[8] or "") if not set(match[7]) & set("*?[$`\\") else UNKNOWN
+        return value
+
+    def _find_parameter_value(self, number: str) -> str:
+        return self.parameters[int(number)] if int(number) < len(self.parameters) else UNKNOWN
+
+    def _read_other(self, text: str) -> str:
+        if self.depth >= _MAX_EVALUATED_DEPTH:
+            return UNKNOWN
+        inner = self.copy(deeper=1)
+        commands = ShellReader(text, inner.look_up, evaluate=inner.evaluate).read_all()
+        return " ".join(inner.expand_text(word) for command in commands for word in command.words)
+
+
+def _hide_substitutions(text: str) -> str:
+    """Return a text with nothing known from its first substitution on that was nested too deep to be read."""
+    at = min(place for place in (text.find("$("), text.find("`")) if place >= 0)
+    return text[:at] + UNKNOWN
+
+
+def _cut(value: str, operator: str, pattern: str) -> str:
+    if pattern == "/*" and operator[0] == "%":
+        return value.partition("/")[0] if operator == "%%" else value.rpartition("/")[0]
+    if pattern == "*/" and operator[0] == "#":
+        return value.rpartition("/")[2] if operator == "##" else value.partition("/")[2]
+    if set(pattern) & set("*?[$`\\"):
+        return UNKNOWN
+    return value.removesuffix(pattern) if operator[0] == "%" else value.removeprefix(pattern)
+
+
+def expand_braces(text: str) -> list[str]:
+    """Return `ab` and `ac` for `a{b,c}`; beyond a limit what is in braces may be anything."""
+    done: list[str] = []
+    pending = [text]
+    while pending:
+        current = pending.pop()
+        match = _BRACES.search(current)
+        if match is None:
+            done.append(current)
+        elif len(done) + len(pending) > _MAX_BRACES:
+            done.append(current[: match.start()] + "*" + current[match.end() :].replace("{", "*"))
+        else:
+            choices = _list_choices(match[1])
+            pending.extend(current[: match.start()] + one + current[match.end() :] for one in reversed(choices))
+    return done
+
+
+def _list_choices(inner: str) -> list[str]:
+    if "," in inner:
+        return inner.split(",")[:_MAX_BRACES]
+    match = _RANGE.fullmatch(inner)
+    if match is None:
+        return [inner]
+    first, last = match[1], match[2]
+    if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
+        low, high = sorted((int(first), int(last)))
+        return [str(number) for number in range(low, min(high, low + _MAX_BRACES) + 1)]
+    low, high = sorted((ord(first), ord(last)))
+    return [chr(code) for code in range(low, high + 1)]
+
+
+def find_printed_text(words: list[str], folder: str) -> str:
+    """Return what a command prints, if it is one that prints its words, a folder or a path; else `UNKNOWN`."""
+    program = get_program_name(words)
+    rest = [word for word in words[1:] if not word.startswith("-")]
+    if program == "pwd":
+        return folder or UNKNOWN
+    if program in ("echo", "printf"):
+        return print_words(words)
+    if program == "mktemp":
+        return f"/tmp/{UNKNOWN}"  # noqa: S108
+    if program == "dirname" and rest:
+        return rest[0].rstrip("/").rpartition("/")[0] or "."
+    if program == "basename" and rest:
+        return rest[0].rstrip("/").rpartition("/")[2].removesuffix(rest[1] if len(rest) > 1 else "")
+    return rest[0] if program in ("realpath", "readlink") and rest else UNKNOWN
+
+
+def print_words(words: list[str]) -> str:
+    rest = words[1:]
+    is_printf = get_program_name(words) == "printf"
+    has_escapes = is_printf
+    while rest and not is_printf and re.fullmatch(r"-[neE]+", rest[0]):
+        has_escapes = has_escapes or "e" in rest[0]
+        rest = rest[1:]
+    rest = rest[1:] if rest[:1] == ["--"] else rest
+    texts = [_PRINT_ESCAPE.sub(_decode_print, text) for text in rest] if has_escapes else rest
+    if not is_printf or not texts:
+        return " ".join(texts)
+    if "%" not in texts[0]:
+        return texts[0]
+    # Each word takes one place of the format, which is used again as long as there are words.
+    pieces = re.split(r"%[-0-9.]*[sbqdxoc]", texts[0].replace("%%", "%"))
+    if len(pieces) == 1:
+        return texts[0]
+    printed, values = "", texts[1:] or [""]
+    for start in range(0, min(len(values), _MAX_BRACES), len(pieces) - 1):
+        chunk = values[start : start + len(pieces) - 1]
+        printed += pieces[0] + "".join(
+            value + piece for value, piece in zip(chunk, pieces[1 : len(chunk) + 1], strict=True)
+        )
+    return printed
+
+
+def _decode_print(match: re.Match[str]) -> str:
+    if match[3] is not None:
+        return _BLANK_ESCAPES.get(match[3], match[3])
+    return chr(int(match[1], 16)) if match[1] else chr(int(match[2], 8) & 0xFF)
+
+
+def get_program_name(words: list[str] | tuple[str, ...]) -> str:
+    return words[0].rpartition("/")[2] if words else ""

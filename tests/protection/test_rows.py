@@ -1,0 +1,56 @@
+"""What is protected comes from rows: a new command, source or agent joins by its row."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathook.cli.commands import COMMANDS, CommandRow
+from boathook.hosts.setup import list_setups
+from boathook.protection.changing_programs import CHANGING_PROGRAMS
+from boathook.protection.own_programs import describe_own_command
+from boathook.protection.protection import Protection
+from boathook.shell.path_changes import RULES
+from boathook.shell.started import Started
+from boathook.sources.source import SOURCES
+from tests.protection.guarded_home import GuardedHome
+
+CHANGING = {"install", "uninstall", "trust", "untrust", "deny", "convert", "ledger", "new", "doctor", "allow", "unlock"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_whether_it_changes_guards(name: str) -> None:
+    assert COMMANDS[name].changes_guards is not None, f"set changes_guards in the row of '{name}'"
+
+
+def test_the_commands_that_change_guards_are_known() -> None:
+    assert {name for name, row in COMMANDS.items() if row.changes_guards} <= CHANGING
+
+
+def test_a_command_without_the_field_counts_as_one_that_changes_guards() -> None:
+    rows = {"toy": CommandRow("toy:play", "A toy")}
+
+    assert describe_own_command(Started(("boathook", "toy"), "/"), Protection(), lambda: rows)
+
+
+def test_a_command_that_has_no_row_counts_as_one_that_changes_guards() -> None:
+    assert describe_own_command(Started(("boathook", "later"), "/"), Protection(), dict)
+
+
+def test_every_source_says_what_of_it_is_protected(guarded: GuardedHome) -> None:
+    paths = {place.path for place in guarded.protection.places}
+
+    for source in SOURCES:
+        assert source.protected_names
+        folder = f"{guarded.home}/{source.user_folder.default}{source.user_folder.below}"
+        assert {f"{folder}/{name}" for name in source.protected_names} <= paths
+
+
+def test_every_switch_of_an_agent_turns_its_hooks_off() -> None:
+    for setup in list_setups():
+        assert len(setup.off_words) >= len(setup.off_options) + bool(setup.switches)
+
+
+def test_a_program_of_the_table_of_changes_reaches_the_guard() -> None:
+    by_word = {"git", "find", "code", "cursor", "sort", "gcc", "cc", "http", "pandoc", "gpg"}
+
+    assert {name.lower() for name in RULES} - by_word <= CHANGING_PROGRAMS
