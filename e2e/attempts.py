@@ -17,13 +17,21 @@ from e2e.tiny_server import TOOLS
 
 Call = tuple[str, Mapping[str, Any] | str]
 
-COLUMNS = ("files", "settings", "servers", "together", "folder", "subagents", "variables")
-FILES, SETTINGS, SERVERS, TOGETHER, FOLDER, SUBAGENTS, VARIABLES = COLUMNS
+COLUMNS = (
+    *("files", "settings", "servers", "together", "folder", "subagents", "variables"),
+    *("own-shell", "own-file", "allowed", "removed"),
+)
+FILES, SETTINGS, SERVERS, TOGETHER, FOLDER, SUBAGENTS, VARIABLES, OWN_SHELL, OWN_FILE, ALLOWED, REMOVED = COLUMNS
 # what the model reads when a guard refuses
 BY_FILES, BY_SETTINGS, BY_SERVERS = "marker-files-7d12", "marker-settings-c58d", "marker-servers-35fa"
 BY_COMMANDS, BY_SUBAGENTS = "marker-commands-e04b", "marker-subagents-91c6"
 TASK = "task-of-the-subagent-40ab"  # a request with this text that is not the agent's own is the subagent's
 EXPORTED = "variable-was-exported"
+BY_SELF_PROTECTION = "would change"  # in every reason of the guard that protects the others
+# a trusted hook that the agent may not change, and one that disappears while it works
+SPARE, REMOVED_HOOK = "spare", "guard-removed"
+# what happens on the machine before a step: a person allows the call that was refused last, a trusted guard is removed
+ALLOW, REMOVE = "allow", "remove"
 
 # what lies in the project before a run
 OLD, NEW = "old text", "new text"
@@ -57,7 +65,8 @@ class Attempt:
 
     `column`: what it shows; `label`: how the page calls it; `step`: the turn, and `first` the one before it; `refused`: what
     differs from before unless it is refused; `reason`: what the model reads then; `kept`: what differs in any case; `made`: what
-    differs only with hooks.
+    differs only with hooks; `first_reason`: what the model reads after the first turn; `missed_hook`: the guard of which the ledger
+    says that it should have been asked and was not.
     """
 
     column: str
@@ -68,6 +77,8 @@ class Attempt:
     kept: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     first: Step | None = None
+    first_reason: str = ""
+    missed_hook: str = ""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -194,7 +205,11 @@ def attempts(who: Agent, model: str) -> tuple[Attempt, ...]:
     files = (*_file_attempts(calls), *_settings_attempts(calls))
     if model != who.models[0]:
         return files
-    others = (_server_attempt(calls), _together(), *_variables_attempts(who), *_folder_attempts(who, calls))
+    others = (
+        *(_server_attempt(calls), _together(), *_variables_attempts(who)),
+        *(*_own_attempts(calls), *_allowed_attempts(who), _removed_attempt()),
+        *_folder_attempts(who, calls),
+    )
     return (*_subagent_attempts(calls), *files, *others)
 
 
@@ -296,3 +311,34 @@ def _folder_attempts(who: Agent, calls: Calls) -> Iterator[Attempt]:
             yield Attempt(FOLDER, "`cd`", Step(name, touch), made, reason, first=Step("cd", f"cd {folder}"))
         else:
             yield Attempt(FOLDER, "`cd`", Step(name, f"cd {folder} && {touch}"), made, reason)
+
+
+def _own_attempts(calls: Calls) -> Iterator[Attempt]:
+    """Give calls that would change a trusted hook: by the shell, and by a tool for files."""
+    folder = f".agents/hooks/{SPARE}"
+    command, script = f"rm -r {folder}/scripts", f"{folder}/scripts/run.sh"
+    yield Attempt(OWN_SHELL, "", Step("own-shell", command), (script,), BY_SELF_PROTECTION)
+    file = f"{folder}/more.txt"
+    if calls.write:
+        step = _call("own-file", calls.write, file)
+    elif calls.patch:
+        step = _call("own-file", calls.patch, text=_patch((f"*** Add File: {file}", f"+{NEW}")))
+    else:
+        return
+    yield Attempt(OWN_FILE, step.tool, step, (file,), BY_SELF_PROTECTION)
+
+
+def _allowed_attempts(who: Agent) -> Iterator[Attempt]:
+    """Give a call that is refused, and the same once more after a person allowed it."""
+    # an agent that ends at a refusal cannot try again
+    if load_host(who.name).block_side_effect:
+        return
+    first, again = (
+        Step(name, "touch refused-once", before=before) for name, before in (("once", ""), ("again", ALLOW))
+    )
+    yield Attempt(ALLOWED, "", again, kept=("refused-once",), first=first, first_reason=f"{BY_COMMANDS} once")
+
+
+def _removed_attempt() -> Attempt:
+    step = Step("removed", "touch without-guard", before=REMOVE)
+    return Attempt(REMOVED, "", step, kept=("without-guard",), missed_hook=REMOVED_HOOK)

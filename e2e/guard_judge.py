@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from boathook.hosts.host import Host, load_host
-from e2e.attempts import CALLS, COLUMNS, FILES, TASK, TOGETHER, VARIABLES, Attempt
+from e2e.attempts import ALLOWED, CALLS, COLUMNS, FILES, TASK, TOGETHER, VARIABLES, Attempt
 from e2e.guards import WITHOUT, sessions, variant_of
 from e2e.hosts import Agent
 from e2e.judge import FAILED, IMPOSSIBLE, SEEN, Result, faults, find_next_request, offered
@@ -38,8 +39,12 @@ def judge_guards(who: Agent, model: str, runs: Mapping[str, Observation]) -> dic
             complaints = _slips(one, seen, control) if cannot else _complaints(one, seen, control, table)
             wrong += [f"{one.label or one.step.name}: {text}" for text in complaints]
         found[column] = _result(column, wrong, cannot, [one.label for one, _ in pairs], table)
-    if model == who.models[0] and VARIABLES not in found:
-        found[VARIABLES] = Result(IMPOSSIBLE, f"{table.title} has no file for variables of a session")
+    if model == who.models[0]:
+        missing_columns = {
+            VARIABLES: f"{table.title} has no file for variables of a session",
+            ALLOWED: table.block_side_effect,
+        }
+        found |= {name: Result(IMPOSSIBLE, why) for name, why in missing_columns.items() if name not in found}
     return found
 
 
@@ -78,12 +83,23 @@ def _complaints(attempt: Attempt, hooked: Observation, control: Observation, tab
         yield "the reason is not in the next request"
     if attempt.reason and any(attempt.reason in one.body for one in control.requests):
         yield "the reason was there without hooks"
+    if attempt.first and attempt.first_reason:
+        after_first = find_next_request(hooked, attempt.first.name)
+        if after_first is None or attempt.first_reason not in after_first.body:
+            yield "the reason is not in the request after the first call"
+    if attempt.missed_hook and not any(_misses(one, attempt.missed_hook) for one in hooked.ledger):
+        yield f"the ledger does not say that {attempt.missed_hook} was not asked"
     yield from (
         f"without hooks {name} did not happen" for name in (*attempt.refused, *attempt.kept) if name not in free
     )
     yield from (f"without hooks {name} happened" for name in attempt.made if name in free)
     yield from (f"{name} happened" for name in attempt.refused if name in guarded)
     yield from (f"{name} did not happen" for name in (*attempt.made, *attempt.kept) if name not in guarded and not ends)
+
+
+def _misses(record: Mapping[str, Any], hook: str) -> bool:
+    """Whether a record says that a hook should have been asked about a call, and was not."""
+    return record.get("event") == "pre-tool-call" and any(hook == one.get("hook") for one in record.get("skipped", ()))
 
 
 def _slips(attempt: Attempt, hooked: Observation, control: Observation) -> Iterator[str]:

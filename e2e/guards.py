@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from boathook.hosts.host import load_host
-from e2e.attempts import BEFORE, BELOW, CALLS, Attempt, attempts, preparation
+from e2e.attempts import (
+    ALLOW,
+    BEFORE,
+    BELOW,
+    CALLS,
+    REMOVE,
+    REMOVED_HOOK,
+    SPARE,
+    Attempt,
+    attempts,
+    preparation,
+)
 from e2e.hosts import MODEL, Agent, Place
 from e2e.server import Step
+from e2e.terminal import run_on_terminal
 
 HERE = Path(__file__).resolve().parent
 GUARDS, WITHOUT = "guards", "control"
+# the characters that a person types are shown in the question
+ALLOW_QUESTION = r"[Tt]ype (?:the characters )?([0-9a-f]{4})"
 END = Step("stop", text="All is done.")
 
 
@@ -58,11 +75,36 @@ def prepare(place: Place, session: Session, boathook: Callable[..., object], hos
     for name, text in BEFORE.items():
         (place.project / name).write_text(text)
     (place.project / BELOW / ".agents/hooks").mkdir(parents=True)
+    # what an agent may not change if it is trusted is there without guards, too
+    shutil.copytree(HERE / "guard_hooks" / SPARE, place.project / ".agents/hooks" / SPARE)
     if session.is_guarded:
-        shutil.copytree(HERE / "guard_hooks", place.project / ".agents/hooks")
+        shutil.copytree(HERE / "guard_hooks", place.project / ".agents/hooks", dirs_exist_ok=True)
         shutil.copytree(HERE / "guard_settings", place.project / ".claude")
         boathook("trust", "--all", "--yes")
         boathook("install", host, "--yes")
+
+
+def make_actions(place: Place, env: Mapping[str, str]) -> dict[str, Callable[[], None]]:
+    """Give what happens on the machine in the middle of a run."""
+    return {
+        ALLOW: lambda: _allow_last(place, env),
+        # a run without guards does not have it
+        REMOVE: lambda: shutil.rmtree(place.project / ".agents/hooks" / REMOVED_HOOK, ignore_errors=True),
+    }
+
+
+def _allow_last(place: Place, env: Mapping[str, str]) -> None:
+    """Allow the call that was refused last, as a person does: on a terminal that the agent does not have."""
+    boathook = (sys.executable, "-m", "boathook")
+    log = subprocess.run([*boathook, "log", "--json"], cwd=place.project, env=env, capture_output=True, check=True)
+    records = [json.loads(line) for line in log.stdout.splitlines()]
+    refused = [one["id"] for one in records if one.get("decision") in ("block", "ask")]
+    # nothing is refused in a run without guards
+    if not refused:
+        return
+    code, output = run_on_terminal([*boathook, "allow", refused[-1]], place.project, env, ALLOW_QUESTION)
+    if code != 0:
+        raise RuntimeError(f"boathook allow: exit code {code}: {output[-1000:]}")
 
 
 def contents(place: Place) -> dict[str, bytes]:

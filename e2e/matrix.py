@@ -23,6 +23,12 @@ GUARDS = {
     "subagents": "a subagent",
     "variables": "exports a variable",
 }
+PROTECTION = {
+    "own-shell": "a command that changes a trusted hook",
+    "own-file": "a tool for files that changes one",
+    "allowed": "a person allows a call once",
+    "removed": "a removed guard is on record",
+}
 HEAD = """# Seen in real agents
 
 <!-- made by `make e2e-all WRITE=1`: change the code under e2e/, then run it again -->
@@ -57,6 +63,17 @@ effect, that the reason was in the agent's next request, and that the call had i
 - **a subagent**: a `pre-subagent` hook refused the tool call that would have started it.
 - **exports a variable**: what a `pre-session` hook exported was in the environment of a later command.
 """
+PROTECTION_HEAD = """## Guards that stay
+
+In the same sessions:
+
+- **a command that changes a trusted hook**: `rm -r` of a part of a trusted hook did not run, because of
+  [self-protection](../how-to/protect-the-guards.md), and neither did **a tool for files that changes one**.
+- **a person allows a call once**: a guard refused a command; `boathook allow` was run on another terminal; then the same
+  command ran.
+- **a removed guard is on record**: a trusted guard was deleted while the agent worked. The next command that it would have
+  refused ran, and the record of that call names the guard that was not asked.
+"""
 
 
 def matrix_page(results: dict[str, Any]) -> str:
@@ -68,7 +85,10 @@ def matrix_page(results: dict[str, Any]) -> str:
         lines += [f"- {row['title']} {row['version']}: {name}: {one['state']}." for name, one in row["results"].items()]
     if guards:
         lines += ["", GUARD_HEAD, *_lines(guards, GUARDS)]
-    notes = [*_notes(behaviours, COLUMNS), *_notes(guards, GUARDS)]
+    protected = _find_protected(guards)
+    if protected:
+        lines += ["", PROTECTION_HEAD, *_lines(protected, PROTECTION)]
+    notes = [*_notes(behaviours, COLUMNS), *_notes(guards, GUARDS), *_notes(protected, PROTECTION)]
     if notes:
         lines += ["", "## Where it is otherwise", "", *notes]
     return "\n".join([*lines, ""])
@@ -78,8 +98,14 @@ def _kinds(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
     """Give the rows of behaviours, those of guards and those of scenes."""
     kinds: tuple[list[Row], list[Row], list[Row]] = ([], [], [])
     for row in rows:
-        kinds[0 if set(row["results"]) <= set(COLUMNS) else 1 if set(row["results"]) <= set(GUARDS) else 2].append(row)
+        names = set(row["results"])
+        kinds[0 if names <= set(COLUMNS) else 1 if names <= {*GUARDS, *PROTECTION} else 2].append(row)
     return kinds
+
+
+def _find_protected(rows: Iterable[Row]) -> list[Row]:
+    """Give the rows of sessions in which an agent tried to get rid of guards."""
+    return [row for row in rows if not PROTECTION.keys().isdisjoint(row["results"])]
 
 
 def _lines(rows: Iterable[Row], columns: Mapping[str, str]) -> Iterator[str]:
@@ -99,7 +125,7 @@ def _title(row: Row) -> str:
 
 def _has_list(row: Row, name: str) -> bool:
     """Say whether the note of a result is the list of what was seen."""
-    return (name == "context" or name in GUARDS) and bool(row["results"][name]["state"] == "seen")
+    return (name == "context" or name in GUARDS or name in PROTECTION) and bool(row["results"][name]["state"] == "seen")
 
 
 def _cell(row: Row, name: str) -> str:
@@ -120,9 +146,9 @@ def _notes(rows: Iterable[Row], columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def tables(rows: Iterable[Row]) -> Iterator[str]:
-    """Give a table of behaviours and one of guards, for a terminal."""
+    """Give a table of behaviours, one of guards and one of their protection, for a terminal."""
     behaviours, guards, _ = _kinds(rows)
-    for found, columns in ((behaviours, COLUMNS), (guards, GUARDS)):
+    for found, columns in ((behaviours, COLUMNS), (guards, GUARDS), (_find_protected(guards), PROTECTION)):
         if found:
             yield _table(found, columns)
 

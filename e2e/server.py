@@ -21,7 +21,8 @@ PROJECT_FOLDER, OUTSIDE_FOLDER = "{project}", "{outside}"
 class Step:
     """One step of a script: a shell command, a call of another tool, or the text that ends a turn.
 
-    `arguments` are a text for a tool that takes no object; `also` are the calls that are made at once with this one.
+    `arguments` are a text for a tool that takes no object; `also` are the calls that are made at once with this one; `before`
+    names what happens on the machine before the agent gets this answer.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Step:
     tool: str = ""
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
     also: tuple[Step, ...] = ()
+    before: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Script:
     project: str = ""
     outside: str = ""
     requests: list[Request] = field(default_factory=list)
+    actions: Mapping[str, Callable[[], None]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
     _served: int = 0
     _answers: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -74,7 +78,16 @@ class Script:
             self.requests.append(Request(arrived, path, step.name if step else "", own, text))
         if wire is None:
             return _aside(path)
+        if step and step.before:
+            self._act(step.before)
         return 200, *wire.answer(path, body, self._answer(step, number))
+
+    def _act(self, name: str) -> None:
+        """Do what happens on the machine now; an error makes the run one from which nothing can be concluded."""
+        try:
+            self.actions[name]()
+        except Exception as error:  # noqa: BLE001
+            self.errors.append(f"{name}: {type(error).__name__}: {error}")
 
     def _next(self) -> Step | None:
         step = self.steps[self._served] if self._served < len(self.steps) else None

@@ -96,6 +96,7 @@ def play(who: Agent, variant: str) -> Observation:
         model = session.model if session else MODEL
         place = Place(cache(), scratch / "home", scratch / "project", server.server_port, model)
         env = _environment(who, place, scratch, mark)
+        script.actions = guards.make_actions(place, env)
         _prepare(who, place, variant, env)
         before = guards.contents(place)
         _start(who, place, env, seen)
@@ -108,6 +109,7 @@ def play(who: Agent, variant: str) -> Observation:
         server.shutdown()
         server.server_close()
         seen.requests = list(script.requests)
+        seen.error = "; ".join(filter(None, [seen.error, *script.errors]))
         shutil.rmtree(scratch, ignore_errors=True)
     return seen
 

@@ -9,7 +9,21 @@ import pytest
 
 from boathook.core.patch import read_patch
 from boathook.hosts.host import load_host
-from e2e.attempts import BEFORE, CALLS, COLUMNS, FILES, PATCHES, SERVERS, TASK, TOGETHER, VARIABLES, attempts
+from e2e.attempts import (
+    ALLOWED,
+    BEFORE,
+    CALLS,
+    COLUMNS,
+    FILES,
+    PATCHES,
+    REMOVED_HOOK,
+    SERVERS,
+    SPARE,
+    TASK,
+    TOGETHER,
+    VARIABLES,
+    attempts,
+)
 from e2e.guard_judge import judge_guards
 from e2e.guards import WITHOUT, contents, differing, prepare, sessions, variant_of
 from e2e.hosts import AGENTS, GPT, MODEL, Agent, Place, agent
@@ -29,10 +43,12 @@ def test_each_attempt_has_a_turn_and_an_effect_of_its_own(who, model):
     made = [name for one in found for name in (*one.refused, *one.made)]
     assert len(set(names)) == len(names)
     assert len(set(made)) == len(made)
-    assert all(made for made in (one.refused or one.made for one in found))
+    assert all(one.refused or one.made or one.first_reason or one.missed_hook for one in found)
     columns = {one.column for one in found}
     wanted = set(COLUMNS) if model == who.models[0] else {"files", "settings"}
-    assert columns == wanted - (set() if load_host(who.name).env_file_variable else {VARIABLES})
+    host = load_host(who.name)
+    not_tried = {VARIABLES: not host.env_file_variable, ALLOWED: bool(host.block_side_effect)}
+    assert columns == wanted - {name for name, is_left_out in not_tried.items() if is_left_out}
 
 
 @pytest.mark.parametrize(("who", "model"), EVERY, ids=IDS)
@@ -87,7 +103,8 @@ def test_without_guards_nothing_is_installed(tmp_path):
     place = Place(Cache(tmp_path, {}), tmp_path / "home", tmp_path / "project", 1)
     place.project.mkdir()
     prepare(place, sessions(agent("claude"))["guards-control"], pytest.fail, "claude")
-    assert sorted(path.name for path in place.project.iterdir()) == sorted([*BEFORE, "below"])
+    assert sorted(path.name for path in place.project.iterdir()) == sorted([*BEFORE, "below", ".agents"])
+    assert [path.name for path in (place.project / ".agents/hooks").iterdir()] == [SPARE]
 
 
 def observe(who: Agent, variant: str, steps: list[tuple[Step, str]], changed: set[str]) -> Observation:
@@ -99,7 +116,9 @@ def observe(who: Agent, variant: str, steps: list[tuple[Step, str]], changed: se
     ]
     files = sorted(changed - {TASK})
     asked = [Request(9.0, "/v1/messages", "", is_own=False, body=TASK)] if TASK in changed else []
-    return Observation(who.name, variant, "1", 0, 1.0, [*requests, *asked], changed=files)
+    missed = {"event": "pre-tool-call", "skipped": [{"hook": REMOVED_HOOK, "why": "it is gone"}]}
+    ledger = [] if variant.endswith(WITHOUT) else [missed]
+    return Observation(who.name, variant, "1", 0, 1.0, [*requests, *asked], changed=files, ledger=ledger)
 
 
 def play(who: Agent, model: str) -> dict[str, Observation]:
@@ -110,7 +129,12 @@ def play(who: Agent, model: str) -> dict[str, Observation]:
             cannot = CALLS[who.name, model].cannot if one.is_guarded else {}
             guarded = [one.is_guarded and attempt.column not in cannot for attempt in one.attempts]
             pairs = list(zip(one.attempts, guarded, strict=True))
-            steps = [(attempt.step, attempt.reason if held else "") for attempt, held in pairs]
+            steps = [
+                (step, reason if held else "")
+                for attempt, held in pairs
+                for step, reason in ((attempt.first, attempt.first_reason), (attempt.step, attempt.reason))
+                if step is not None
+            ]
             changed = {kept for attempt in one.attempts for kept in attempt.kept}
             changed |= {made for attempt, held in pairs for made in (attempt.made if held else attempt.refused)}
             found[name] = observe(who, name, steps, changed)
@@ -124,7 +148,9 @@ def test_good_runs_are_seen(who, model):
     if model == who.models[0] and who.name != "claude":
         expected[VARIABLES] = IMPOSSIBLE
     if model == who.models[0]:
-        expected |= {"cline": {TOGETHER: IMPOSSIBLE}, "kimi-cli": {SERVERS: IMPOSSIBLE}}.get(who.name, {})
+        expected |= {"cline": {TOGETHER: IMPOSSIBLE, ALLOWED: IMPOSSIBLE}, "kimi-cli": {SERVERS: IMPOSSIBLE}}.get(
+            who.name, {}
+        )
     assert states == expected
 
 
@@ -153,9 +179,14 @@ def test_an_attempt_that_went_wrong_fails_its_column(attempt):
         early = judge_claude(control={"changed": [*FREE.changed, *attempt.made]})
         assert [set(lost), set(early)] == [{attempt.column}] * 2
         return
+    if not attempt.refused:
+        lost = judge_claude({"changed": [name for name in HELD.changed if name not in attempt.kept]})
+        assert set(lost) == {attempt.column}
+        return
     (refused,) = attempt.refused
     asked = Request(9.0, "/v1/messages", "", is_own=False, body=TASK)
     happened = {"requests": [*HELD.requests, asked]} if refused == TASK else {"changed": [*HELD.changed, refused]}
+    # the same reason may be that of another attempt
     assert judge_claude(happened) == {attempt.column: f"{attempt.label or attempt.step.name}: {refused} happened"}
     silent = [replace(one, body=one.body.replace(attempt.reason, "")) for one in HELD.requests]
     assert "the reason is not in the next request" in judge_claude({"requests": silent})[attempt.column]
@@ -166,6 +197,16 @@ def test_an_attempt_that_went_wrong_fails_its_column(attempt):
     assert f"without hooks {refused} did not happen" in judge_claude(control=free)[attempt.column]
     told = [replace(FREE.requests[0], body=attempt.reason), *FREE.requests[1:]]
     assert "the reason was there without hooks" in judge_claude(control={"requests": told})[attempt.column]
+
+
+def test_a_call_that_was_not_refused_at_first_was_not_allowed_by_a_person():
+    silent = [replace(one, body=one.body.replace("marker-commands-e04b once", "")) for one in HELD.requests]
+    assert "after the first call" in judge_claude({"requests": silent})[ALLOWED]
+
+
+def test_a_removed_guard_that_is_not_on_record_fails_its_column():
+    for ledger in ([], [{"event": "pre-tool-call", "skipped": []}], [{"event": "pre-session", "skipped": HELD.ledger}]):
+        assert set(judge_claude({"ledger": ledger})) == {"removed"}
 
 
 def test_a_neighbour_that_did_not_run_fails_too():
