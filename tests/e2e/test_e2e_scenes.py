@@ -124,3 +124,33 @@ def test_a_refusal_that_another_file_undid_is_complained_of(files, decisions, co
 
 def test_a_scene_is_of_a_host():
     assert {scene.host for scene in SCENES.values()} <= set(list_host_names())
+
+
+# A broken engine
+
+BROKEN = SCENES["no-environment-claude"]
+SAID = "boathook cannot start (it is missing)"
+
+
+def broken(**changes: object) -> Observation:
+    fields = {"requests": [request("do it"), request(f"refused: {SAID}")], **changes}
+    return Observation("claude", "no-environment-claude", **fields)
+
+
+def test_a_broken_engine_that_refuses_and_holds_up_nothing_is_seen():
+    assert list(BROKEN.complaints(broken())) == []
+    ended = Observation("cline", "no-environment-cline", requests=[request("do it")])
+    assert list(SCENES["no-environment-cline"].complaints(ended)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"files": {FORBIDDEN: 1.0}}, "the command ran although no guard was asked"),
+        ({"requests": []}, "the prompt did not reach the model"),
+        ({"requests": [request("do it")]}, "it was held up"),
+        ({"requests": [request("do it"), request("error: no")]}, "the reason is not in the next request"),
+    ],
+)
+def test_a_broken_engine_that_does_not_is_complained_of(changes, complaint):
+    assert complaint in "; ".join(BROKEN.complaints(broken(**changes)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -282,6 +284,26 @@ def test_a_changed_setting_is_reported_until_it_is_installed_again(project):
     assert target_of(project).refuses_broken is False
 
 
+def test_a_signal_reaches_the_engine_and_ends_its_hooks(project, env):
+    """The shell is gone then: it has become the engine."""
+    marks = project.base / "started"
+    project.write_hook("slow", script=f"echo $$ > {marks}; exec sleep 600", fields={"timeout": "600000"})
+    line = command_line.make_command_line(load_setup("claude"), "PreToolUse", context_of(project, "claude"))
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", line], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=project.environment
+    )
+    assert process.stdin is not None
+    process.stdin.write(_make_payload(project, "claude", "PreToolUse"))
+    process.stdin.close()
+    while not (marks.exists() and marks.read_text().endswith("\n")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    assert (Path("/proc") / str(process.pid) / "cmdline").read_bytes().startswith(str(env / "bin/python3").encode())
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert not (Path("/proc") / marks.read_text().strip()).exists()
+
+
 # A call by hand
 
 
@@ -292,3 +314,29 @@ def test_an_entry_without_an_answer_of_its_own_refuses(project, env):
     message = "boathook cannot start (ModuleNotFoundError: No module named 'boathook.entry.fast_path')"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"{message}, so no hook was asked. Fix: install boathook again\n"
+
+
+@pytest.mark.parametrize("flag", ["--ask", "--supervise"])
+def test_a_process_of_the_engine_itself_that_cannot_start_fails_and_does_not_block(project, env, flag):
+    _keep_only_entry(env)
+    command = [sys.executable, "-I", "-S", str(env / "boathook/entry/hook_entry.py"), flag]
+    done = subprocess.run(command, input="{}", capture_output=True, env=project.environment, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ModuleNotFoundError" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--trust-all", "--broken", ""], (0, "")),
+        (["--no-ask", "--broken", '{"m": "REASON"}', "--debug"], (0, '{"m": "boathook cannot start')),
+        (["--broken"], (2, "")),
+        ([], (2, "")),
+    ],
+)
+def test_the_answer_of_a_call_by_hand_is_found_among_other_options(project, env, words, answer):
+    _keep_only_entry(env)
+    command = [sys.executable, "-I", "-S", str(env / "boathook/entry/hook_entry.py"), "--event", "Stop", *words]
+    done = subprocess.run(command, input="{}", capture_output=True, env=project.environment, text=True)
+    assert (done.returncode, done.stdout[: len(answer[1])]) == answer
+    assert bool(done.stdout) == bool(answer[1])

@@ -11,15 +11,17 @@ if __name__ == "__main__":
         from boathook.entry.fast_path import enter
 
         enter(sys.argv[1:])
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
+        if sys.argv[-1] in ("--ask", "--supervise"):
+            raise
         # A module or a library is missing, or for another Python: the command itself has the answer (see `install`).
         import json
 
-        given = dict(zip(sys.argv[1::2], sys.argv[2::2]))  # noqa: B905
-        answer, fix = given.get("--broken", "2"), given.get("--repair", "install boathook again")
+        words = [*sys.argv, "2", "--broken", "2", "--repair", "install boathook again"]
+        answer, fix = words[words.index("--broken") + 1], words[words.index("--repair") + 1]
         reason = f"boathook cannot start ({type(error).__name__}: {error}), so no hook was asked. Fix: {fix}"
         if '"REASON"' not in answer:
             sys.stderr.write(f"{reason}\n")
-        if answer and not answer.isdigit():
+        if answer and answer != "2":
             sys.stdout.write(answer.replace('"REASON"', json.dumps(reason)) + "\n")
-        sys.exit(int(answer) if answer.isdigit() else 0)
+        sys.exit(2 if answer == "2" else 0)
