@@ -169,8 +169,7 @@ def resolve_locations(
     def locate(source: "LocatedSource", untrusted: "Collection[tuple[UserFolder, str]]") -> "SourceFolders":
         folder = source.user_folder
         own = [path for path in (paths[folder], defaults[folder]) if (folder, path) not in untrusted]
-        has_projects = f"project-{source.without}" not in without
-        return _locate_source(source, start, paths[folder], own, has_projects=has_projects)
+        return _locate_source(source, start, paths[folder], own, without)
 
     located = [locate(source, ()) for source in sources]
     real_start = _real(start) or start
@@ -197,11 +196,11 @@ def resolve_locations(
 
 
 def _locate_source(
-    source: "LocatedSource", start: str, user: str, own: "list[str]", *, has_projects: bool
+    source: "LocatedSource", start: str, user: str, own: "list[str]", without: "Collection[str]"
 ) -> "SourceFolders":
     found = SourceFolders(source.name, user if user in own else "", "", source.markers, tuple(own))
-    found.has_projects = has_projects
-    found.project = found.find_project(start) if has_projects else ""
+    found.has_projects = f"project-{source.without}" not in without
+    found.project = found.find_project(start) if found.has_projects else ""
     return found
 
 
