@@ -68,7 +68,7 @@ def compare_with_files(start: Path) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("form", ["a folder", "a repository", "a linked work tree"])
-def test_it_is_right_for_every_start_whatever_comes_and_goes(project, monkeypatch, form, seed):
+def test_it_is_right_for_every_start_while_hooks_come_and_go(project, monkeypatch, form, seed):
     monkeypatch.setattr("boathook.catalog_cache.write.RACY_SECONDS", 0.0)
     chance, top = random.Random(seed), project.path
     write_parts(project)
@@ -97,7 +97,7 @@ def test_it_is_right_for_every_start_whatever_comes_and_goes(project, monkeypatc
     assert hits > STEPS // 4
 
 
-def test_the_fast_path_waits_until_the_session_knows_its_guards_and_after_that_asks_nobody(project, monkeypatch):
+def test_the_fast_path_waits_until_the_session_knows_its_guards_and_after_that_answers_alone(project, monkeypatch):
     monkeypatch.setattr("boathook.catalog_cache.write.RACY_SECONDS", 0.0)
     fields = {"matcher": "{tool: Shell, pattern: mkfs}"}
     project.write_hook("guard", scope="project", script="exit 2", fields=fields)

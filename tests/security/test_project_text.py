@@ -87,7 +87,7 @@ def test_a_folder_whose_name_is_a_sentence_is_not_named(project):
     for verdict in verdicts:
         said = json.dumps(verdict.to_json()) + "\n".join((*verdict.warnings(), *verdict.warnings(for_model=True)))
         assert [mark for mark in MARKS if mark in said] == []
-        assert "hides trusted hooks of a folder above it. See: boathook doctor" in said
+        assert "guard (hidden by a nearer project)" in said
     assert "the work dir of the event does not exist; it was run in another folder" in said
 
 

@@ -189,7 +189,7 @@ def test_the_guard_of_another_branch_keeps_its_trust_for_its_return(project):
     assert list_runs(project.dispatch()) == [("guard", "ok", "block")]
 
 
-def test_no_other_start_is_told_about_it(project):
+def test_other_starts_do_not_report_it(project):
     inner = project.path / "one" / ".agents" / "hooks" / "inner"
     (project.path / "two").mkdir()
     shutil.copytree(project.write_hook("inner", script=BLOCKS), inner)
@@ -261,7 +261,7 @@ def test_a_hidden_guard_blocks_if_the_user_wants_that(project):
     assert json.loads(done.stdout)["decision"] == "none"
 
 
-def test_text_of_the_project_is_not_in_what_is_said_about_a_guard_that_is_gone(project):
+def test_text_of_the_project_is_not_in_reports_about_a_guard_that_is_gone(project):
     folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
     project.trust()
     project.dispatch()

@@ -59,7 +59,7 @@ def test_a_copy_in_a_nearer_folder_does_not_hide_guards_silently(project, other)
     # The copy runs, and the other guard does not.
     found = dispatch(nearer)
     assert (list_runs(found), list_skipped(found)) == (ARMED, ["second"])
-    assert f"you trusted it in {project.path}" in found["skipped"][0]["why"]
+    assert "you trusted it in a folder above" in found["skipped"][0]["why"]
     project.run("trust", "guard", "--yes", "--project", str(nearer))
     assert dispatch(nearer)["skipped"] == []
 

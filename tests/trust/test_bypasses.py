@@ -226,9 +226,7 @@ def test_a_nearer_folder_does_not_hide_trusted_guards_silently(project, form):
     project.trust()
     with boathook.load(sub) as engine:
         found = engine.dispatch({**CALL, "work_dir": str(sub)}).to_json()
-    assert [
-        f"you trusted it in {project.path}, and {sub} has hooks of its own" in skip["why"] for skip in found["skipped"]
-    ] == [True]
+    assert ["you trusted it in a folder above" in skip["why"] for skip in found["skipped"]] == [True]
 
 
 def test_a_user_s_hook_guards_again_when_its_replacement_changes(project):

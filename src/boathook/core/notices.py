@@ -45,6 +45,9 @@ _STATE_REASONS = {
     NO_ENTRY: "it has no script to run. See: boathook check",
     DISABLED: "it is disabled. See: boathook list",
 }
+_HIDDEN_REASON = (
+    "you trusted it in a folder above, and hooks of a nearer project count here instead. See: boathook list"
+)
 _UNNAMED_PLACE = "a folder"
 _UNNAMED_ERROR = "a folder of this project has an error. See: boathook doctor"
 _FIXED_REASONS = (CALLS_BOATHOOK, IS_INSTALLED_CALL)
@@ -193,8 +196,9 @@ def hide_project_text(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
 
 def hide_hook_text(hook: Hook) -> Hook:
     if hook.state in ABSENT_STATES:
-        # A person reviewed its name. The model still gets a number and a command.
-        return hook.replace(is_hidden=True)
+        # A person reviewed its name, but not the path of what hides it. The model still gets a number and a command.
+        reason = _HIDDEN_REASON if hook.state == HIDDEN else hook.state_reason
+        return hook.replace(state_reason=reason, is_hidden=True)
     if not _is_unreviewed(hook):
         return hook
     # The name of an entry of settings.json is made of words of its command.
