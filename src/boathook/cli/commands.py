@@ -46,7 +46,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "untrust": CommandRow("trust:untrust_hooks", "Forget whether hooks of this project are trusted or denied"),
         "deny": CommandRow("trust:deny_hooks", "Never run hooks of this project, and do not ask again"),
         "allow": CommandRow("allow:allow_call", "Allow one call that hooks objected to, once"),
-        "unlock": CommandRow("allow:unlock_guards", "Pause the built-in protection of your hooks for a while"),
+        "unlock": CommandRow("allow:unlock_guards", "Pause self-protection for a while"),
     },
     "Ledger": {
         "log": CommandRow("log:show_log", "Show what hooks did, one line per event"),
