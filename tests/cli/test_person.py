@@ -15,12 +15,17 @@ from boathook.system.ancestors import make_ancestor
 from tests.scratch_project import make_settings
 from tests.terminal import make_agent, make_agent_script, run_at_terminal
 
-# The command line of an account whose home the database of users says to be the first argument.
+# The command line of an account whose home, according to the database of users, is the first argument. The processes above the
+# second one do not count, because an agent may run these tests.
 AS_ACCOUNT = """
 import sys
-from boathook.system import locations
-home = sys.argv.pop(1)
+from boathook.system import ancestors, locations
+home, tests = sys.argv.pop(1), int(sys.argv.pop(1))
 locations.account_home = lambda: home
+found = ancestors.list_ancestors()
+pids = [one.pid for one in found]
+below = found[:pids.index(tests)] if tests in pids else found
+ancestors.list_ancestors = lambda: below
 from boathook.cli.main import main
 main()
 """
@@ -57,7 +62,7 @@ def account(project):
     project.write_settings("user", make_settings("false"))
     project.trust("guard")
     project.run("install", "codex", "--yes")
-    return project, [sys.executable, "-c", AS_ACCOUNT, str(project.home)]
+    return project, [sys.executable, "-c", AS_ACCOUNT, str(project.home), str(os.getpid())]
 
 
 def environment(project, **variables):

@@ -85,7 +85,7 @@ def test_with_untrusted_block_the_call_is_refused_in_this_session_and_in_others(
     remove, name = REMOVALS[removal]
     # The other guard is not there.
     shutil.rmtree(project.path / (".claude" if name == "guard" else ".agents"))
-    project.run("untrust", *(row["name"] for row in project.list_hooks() if not row["name"].startswith(name)))
+    project.run("untrust", "--yes", *(row["name"] for row in project.list_hooks() if not row["name"].startswith(name)))
     project.dispatch()
     remove(project)
     messages = {"s": "was removed in this session", "t": "is not in this checkout", "": "is not in this checkout"}
@@ -123,7 +123,7 @@ def test_the_commands_show_it_and_nothing_fails(project, removal):
     explained = json.loads(project.run("explain", "pre-tool-call", "--tool", "Shell", "--json").stdout)["hooks"]
     assert "not in this checkout" in {row["hook"].partition("#")[0]: row["why"] for row in explained}[name]
     full_name = next(row["name"] for row in listed if row["name"].partition("#")[0] == name)
-    assert project.run("untrust", full_name).returncode == 0
+    assert project.run("untrust", full_name, "--yes").returncode == 0
     assert find_skip(project.dispatch(), name) == ""
 
 
@@ -204,7 +204,7 @@ def test_other_starts_do_not_report_it(project):
 
 def test_what_is_denied_or_trusted_anywhere_or_left_out_is_not_missed(project):
     denied = project.write_hook("denied", scope="project", script=BLOCKS)
-    project.run("deny", "denied")
+    project.run("deny", "denied", "--yes")
     anywhere = project.write_hook("anywhere", scope="project", script=BLOCKS)
     project.trust("anywhere", flags=("--yes", "--anywhere"))
     project.write_settings("project", ENTRY)
@@ -243,7 +243,7 @@ def test_trusting_a_formatter_below_does_not_silently_turn_off_the_guard_above(p
     (project.hooks_folder("project") / "guard" / "new").touch()
     project.trust("guard")
     assert list_skipped(dispatch()) == ["guard", "later"]
-    project.run("untrust", "later", "--project", str(sub))
+    project.run("untrust", "later", "--yes", "--project", str(sub))
     assert list_skipped(dispatch()) == ["guard"]
 
 

@@ -94,7 +94,7 @@ def test_acceptance_holds_in_all_work_trees(repository):
     repository.run("trust", "--yes", "--project", str(repository.path / "sub"))
     assert find_states(linked / "sub") == find_states(repository.path / "sub") == {}
     # Who withdraws the trust withdraws this, too.
-    repository.run("untrust", "guard")
+    repository.run("untrust", "guard", "--yes")
     repository.trust()
     assert find_states(linked / "sub") == {"guard": HIDDEN}
 
@@ -109,7 +109,7 @@ def test_acceptance_can_be_withdrawn_and_is_listed(repository):
         ("guard", "trusted", ".agents/hooks/guard"),
         ("guard", "accepted", "../.agents/hooks/guard"),
     ]
-    done = repository.run("untrust", "guard", "--project", str(sub))
+    done = repository.run("untrust", "guard", "--yes", "--project", str(sub))
     assert done.stdout == f"guard is reported again where {sub} hides it\n"
     assert find_states(sub) == {"guard": HIDDEN}
     assert find_states(repository.path) == {"guard": "armed"}

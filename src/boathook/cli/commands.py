@@ -82,9 +82,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
             "trust:deny_hooks", "Never run hooks of this project, and do not ask again", changes_guards=True
         ),
         "allow": CommandRow("allow:allow_call", "Allow one call that hooks objected to, once", changes_guards=True),
-        "unlock": CommandRow(
-            "allow:unlock_guards", "Pause the built-in protection of your hooks for a while", changes_guards=True
-        ),
+        "unlock": CommandRow("allow:unlock_guards", "Pause self-protection for a while", changes_guards=True),
     },
     "Ledger": {
         "log": CommandRow("log:show_log", "Show what hooks did, one line per event", changes_guards=False),

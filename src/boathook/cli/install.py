@@ -97,9 +97,8 @@ def install_host(
         _print_unsupported(host, unsupported)
     is_refused = strict and bool(unsupported)
     if is_refused:
-        hooks = format_count(len(unsupported), "hook")
-        message = f"{host} does not support all effects of {hooks}, and you asked for --strict"
-        echo(f"Nothing was written: {message}.", err=True)
+        effects = f"all effects of {format_count(len(unsupported), 'hook')}"
+        echo(f"Nothing was written: {host} does not support {effects}, and you asked for --strict.", err=True)
     is_done = not is_refused and not dry_run and _apply(plan, registry, yes=yes, is_install=True)
     if plan.is_empty and not dry_run:
         adopt_installation(plan, registry)
