@@ -357,7 +357,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
     ),
     "explain": _make_output(
         "The hooks of an event, in running order; `would_run` is null if that depends on a value that was not passed.",
-        {"event": _TEXT, "hooks": _make_list(_EXPLANATION)},
+        {"event": _TEXT, "hooks": _make_list(_EXPLANATION), "built_in": _make_list(_EXPLANATION)},
     ),
     "doctor": _make_output(
         "Whether everything works; `ok` is false if any finding is an error.",

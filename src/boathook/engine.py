@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from boathook.core.catalog import add_to_plan
 from boathook.core.dispatch import dispatch
 from boathook.core.event import HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.hook import BUILT_IN
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
         def count_stop(self, session: str, *, blocked: bool) -> None: ...
         def forget(self, session: str) -> None: ...
 
-    class PlanNarrower(Protocol):
-        def narrow_plan(self, plan: Plan, event: Event) -> Plan: ...
+    class BuiltInFilter(Protocol):
+        def list_objecting(self, hooks: tuple[Hook, ...], event: Event) -> tuple[Hook, ...]: ...
 
     class SessionExports(Protocol):
         def load_variables(self, session: str) -> dict[bytes, bytes]: ...
@@ -53,7 +54,7 @@ DRAIN_SECONDS = 5.0
 
 class EngineParts(Value):
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
-    # `built_in` takes the built-in hooks out of a plan that have no opinion.
+    # `built_in` says which built-in hooks object to an event: only these take part.
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None
@@ -61,7 +62,7 @@ class EngineParts(Value):
     stop_counts: StopCounts | None = None
     recorder: Recorder | None = None
     exports: SessionExports | None = None
-    built_in: PlanNarrower | None = None
+    built_in: BuiltInFilter | None = None
 
 
 class Engine:
@@ -142,12 +143,18 @@ class Engine:
             from boathook.trust.verify import VerifiedCatalog
 
             catalog = VerifiedCatalog(self._event_catalog)
-        built_in = self._parts.built_in
-        if built_in is None:
-            return dispatch(prepared, catalog.plan, self._policy, catalog.find_skips)
-        return dispatch(
-            prepared, lambda one: built_in.narrow_plan(catalog.plan(one), one), self._policy, catalog.find_skips
-        )
+        return dispatch(prepared, self._add_built_in(catalog.plan), self._policy, catalog.find_skips)
+
+    def _add_built_in(self, make_plan: Callable[[Event], Plan]) -> Callable[[Event], Plan]:
+        part, catalog = self._parts.built_in, self._event_catalog
+        if part is None or not catalog.built_in:
+            return make_plan
+
+        def make_whole_plan(event: Event) -> Plan:
+            hooks = catalog.find_built_in(event)
+            return add_to_plan(make_plan(event), part.list_objecting(hooks, event) if hooks else ())
+
+        return make_whole_plan
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
         if not isinstance(event, Event):

@@ -17,6 +17,7 @@ from boathook.core.hook import (
     INVALID,
     PLUGIN,
     SETTINGS,
+    BuiltIn,
     Command,
     Diagnostic,
     Hook,
@@ -86,6 +87,7 @@ WHOLE = {
     "command": Command("prog", ("a", ""), "powershell", "/plugin"),
     "prompt": Prompt("Is $ARGUMENTS fine?", "claude-haiku-4-5"),
     "http": Http("https://h/", (("A", "$T"), ("B", "")), ("T",)),
+    "built-in": BuiltIn((("/h", "what"), "x"), (("word",), frozenset({"rm"}))),
 }
 
 

@@ -137,8 +137,8 @@ def test_explain_says_whether_it_objects(project: ScratchProject) -> None:
         given = json.dumps({"command": command})
         return str(project.run("explain", "pre-tool-call", "--tool", "Shell", "--input", given).stdout)
 
-    assert "it asks" in explain(f"rm -rf {project.config}")
-    assert "no objection" in explain("ls")
+    assert f"Built in: {SELF_PROTECTION}: it asks" in explain(f"rm -rf {project.config}")
+    assert SELF_PROTECTION not in explain("ls")
 
 
 def test_a_hook_that_is_not_trusted_is_free_and_a_trusted_one_is_not(guarded: GuardedHome) -> None:

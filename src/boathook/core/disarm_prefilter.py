@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    # The words of protected places, the programs that change something, the places (see `make_places_text`), and the home folder.
-    DisarmRow = tuple[tuple[str, ...], frozenset[str], tuple[str, tuple[str, ...]], str]
+    # The words of protected places, the programs that change something, the places (see `make_places_text`), the home folder, and
+    # tools that change nothing.
+    DisarmRow = tuple[tuple[str, ...], frozenset[str], tuple[str, tuple[str, ...]], str, frozenset[str]]
     Places = tuple[str, tuple[str, ...]]
 
 # Tools that change nothing.
-_READING_TOOLS = frozenset(
+READING_TOOLS = frozenset(
     (
         *("ReadFile", "Read", "ListDir", "Glob", "Grep", "WebFetch", "WebSearch", "Todo", "TodoWrite", "AskUser"),
         "AskUserQuestion",
@@ -46,9 +47,9 @@ _PATCH_LINES = ("*** ", "+++ ", "--- ", "rename ")
 
 def may_disarm(tool: str, tool_input: "Any", folder: str, row: "DisarmRow", find_real: "Callable[[str], str]") -> bool:
     """Whether self-protection may object to a call. `find_real` returns the real path of a path."""
-    if tool in _READING_TOOLS:
+    words, verbs, places, home, reading_tools = row
+    if tool in reading_tools:
         return False
-    words, verbs, places, home = row
     if _has_word(folder.lower(), words):
         return True
     leaves, keys, folders = _list_leaves(tool_input)
