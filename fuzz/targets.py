@@ -4,6 +4,7 @@
 nothing. `passes` is how often one input is read, so that the cost of one can be computed. `allowance` is above 1 where no agent
 waits: the checker looks at the files that commands name, and of commands only the first 8 KiB are searched for calls of boathook.
 It is 2 for exports: they are read by the one reader of the shell, which takes about the time that other readers may take.
+For self-protection, texts in texts are read again, and it looks at few calls.
 `limit` is what the reader takes at most: beyond it there is nothing to measure.
 """
 
@@ -417,7 +418,7 @@ TARGETS: tuple[Target, ...] = (
     Target("config", _config, _tune, "config", passes=2, limit=MAX_HOOKS_TOML_BYTES),
     Target("exports", _exports, len, "exports", allowance=2),
     Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * MAX_SEARCHED_CHARS),
-    Target("protection", _protected, len, "shell", allowance=8, limit=2 * MAX_SEARCHED_CHARS),
+    Target("protection", _protected, len, "shell", allowance=32, limit=2 * MAX_SEARCHED_CHARS),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
     Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),
     Target("judgement", _judgement, _write, "claude-answer"),
