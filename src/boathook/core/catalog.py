@@ -133,8 +133,7 @@ class Catalog(Value):
 
     def find_built_in(self, event: Event) -> tuple[Hook, ...]:
         """Return the built-in hooks that may have an opinion about an event."""
-        hooks = (hook for hook in self.built_in if hook.kind is event.kind and can_take_part(hook))
-        return tuple(hook for hook in hooks if not hook.matcher.explain_mismatch(event))
+        return tuple(hook for hook in self.built_in if hook.kind is event.kind and can_take_part(hook))
 
     def _get_selector(self, kind: EventKind) -> Selector:
         selectors: dict[EventKind, Selector] = self.__dict__.setdefault("_selectors", {})
