@@ -1,4 +1,5 @@
 """Whether a tool call may concern what self-protection guards: cheap. A "no" is certain, because the guard asks this first."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 # Most calls name no word of a protected place and change nothing: they end here. A call is handed on if it names such a word, if it
 # changes a path that is, holds or is in a protected place, or if it changes something by a pattern or a variable that only the
@@ -172,7 +173,7 @@ def _has_vague_program(text: str) -> bool:
 
 
 def _list_redirected(text: str) -> "list[str]":
-    targets = []
+    targets: list[str] = []
     for part in text.split(">")[1:]:
         target = part.lstrip("|& \t").translate(_SPLIT).split(None, 1)
         if target and target[0] != "/dev/null" and not target[0].isdigit():
