@@ -71,7 +71,7 @@ def test_its_own_failure_blocks(guarded: GuardedHome, monkeypatch: pytest.Monkey
     monkeypatch.setattr(built_in_runner, "find_objection", fail)
 
     with boathook.load() as engine:
-        verdict = engine.dispatch(_make_call({"command": "ls"}))
+        verdict = engine.dispatch(_make_call())
 
     assert verdict.decision == Decision.BLOCK
     assert "broken" in verdict.reasons[0]
