@@ -4,6 +4,7 @@
 nothing. `passes` is how often one input is read, so that the cost of one can be computed. `allowance` is above 1 where no agent
 waits: the checker looks at the files that commands name, and of commands only the first 8 KiB are searched for calls of boathook.
 It is 2 for exports: they are read by the one reader of the shell, which takes about the time that other readers may take.
+For self-protection, texts in texts are read again, and it looks at few calls.
 `limit` is what the reader takes at most: beyond it there is nothing to measure.
 """
 
@@ -34,6 +35,8 @@ from boathook.entry.options import parse_options
 from boathook.errors import DialectError
 from boathook.hosts.host import list_host_names, load_host
 from boathook.process.sessions import Sessions
+from boathook.protection.objections import find_objection
+from boathook.protection.protection import ProtectedPlace, Protection
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.hooks_toml import (
@@ -378,6 +381,35 @@ def _check_end(end: tuple[int, bytes]) -> None:
 
 REFUSED = (DialectError,)
 EVENT_PASSES = 4  # read, matched for the debug lines, matched again, written
+
+
+class _NoFiles:
+    """A file system with nothing in it."""
+
+    def find_real(self, path: str) -> str:
+        return path
+
+    def exists(self, path: str) -> bool:  # noqa: ARG002
+        return False
+
+    def list_below(self, folder: str) -> tuple[str, ...]:  # noqa: ARG002
+        return ()
+
+
+PROTECTION = Protection(
+    (ProtectedPlace("/home/u/.config/agents/hooks", "hooks"), ProtectedPlace("/home/u/p/.agents/hooks/g", "a hook")),
+    home="/home/u",
+    roots=("/home/u", "/home/u/p"),
+)
+
+
+def _protected(data: bytes) -> str:
+    # The word lets the guard look at every text.
+    given = {"command": ": boathook\n" + data.decode("utf-8", "replace")}
+    event = Event.of(PRE_TOOL, tool_name="Shell", tool_input=given).replace(work_dir="/home/u/p")
+    return find_objection(event, PROTECTION, _NoFiles())
+
+
 TARGETS: tuple[Target, ...] = (
     Target("manifest", _manifest, _tell, "manifest"),
     Target("settings", _settings, _tell_all, "settings"),
@@ -386,6 +418,7 @@ TARGETS: tuple[Target, ...] = (
     Target("config", _config, _tune, "config", passes=2, limit=MAX_HOOKS_TOML_BYTES),
     Target("exports", _exports, len, "exports", allowance=2),
     Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * MAX_SEARCHED_CHARS),
+    Target("protection", _protected, len, "shell", allowance=32, limit=2 * MAX_SEARCHED_CHARS),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
     Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),
     Target("judgement", _judgement, _write, "claude-answer"),

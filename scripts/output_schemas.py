@@ -116,6 +116,7 @@ _VERDICT = {
     "skipped": _make_list(_make_object({"hook": _TEXT, "why": _TEXT})),
     "id": _TEXT_OR_NULL,
 }
+_BUILT_IN = _make_object({"name": _TEXT, "description": _TEXT, "state": _TEXT, "why": _TEXT})
 _HANDLER = _make_object(
     {
         "kind": _make_choice(*HANDLERS),
@@ -354,14 +355,16 @@ _AGENT_LINES = {
 
 OUTPUT_SCHEMAS: dict[str, Schema] = {
     "run": _make_output("The verdict of one event.", _VERDICT),
-    "list": _make_output("All hooks, in running order.", {"hooks": _make_list(_HOOK), "built_in": _make_list(_HOOK)}),
+    "list": _make_output(
+        "All hooks, in running order.", {"hooks": _make_list(_HOOK), "built_in": _make_list(_BUILT_IN)}
+    ),
     "check": _make_output(
         "What is wrong with hooks; `ok` is false if the exit code is 1.",
         {"ok": _FLAG, "diagnostics": _make_list(_DIAGNOSTIC)},
     ),
     "explain": _make_output(
         "The hooks of an event, in running order; `would_run` is null if that depends on a value that was not passed.",
-        {"event": _TEXT, "hooks": _make_list(_EXPLANATION)},
+        {"event": _TEXT, "hooks": _make_list(_EXPLANATION), "built_in": _make_list(_EXPLANATION)},
     ),
     "doctor": _make_output(
         "Whether everything works; `ok` is false if any finding is an error.",

@@ -17,6 +17,7 @@ from boathook.process.sessions import Sessions
 from boathook.sources.source import SOURCES
 from boathook.system.locations import (
     STATE_FOLDER,
+    RealPaths,
     current_dir,
     list_user_folders,
     make_absolute,
@@ -28,9 +29,11 @@ from boathook.system.locations import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from typing import Any
 
-    from boathook.core.catalog import Catalog, Plan
+    from boathook.core.catalog import Catalog
     from boathook.core.event import Event, EventKind
+    from boathook.core.hook import Hook
     from boathook.core.verdict import Call, Exit, Skip, StartedHook
     from boathook.dialects.dialect import HostDialect
     from boathook.engine import BackgroundRunner, Permits
@@ -130,7 +133,7 @@ def _import_for(catalog: Catalog) -> None:
 
     from boathook.core.hook import Script
 
-    names = ["ledger.record"]
+    names = ["ledger.record", "protection.built_in_runner"]
     if not all(isinstance(hook.handler, Script | BuiltIn) for hook in catalog.hooks):
         names.append("process.command")
     for name in names:
@@ -218,9 +221,9 @@ class _LateBuiltIns:
         self._hooks, self._state = hooks, state
         self._built_ins: BuiltInHooks | None = None
 
-    def narrow_plan(self, plan: Plan, event: Event) -> Plan:
-        has_built_in = any(isinstance(hook.handler, BuiltIn) for stage in plan.stages for hook in stage.hooks)
-        return self._load().narrow_plan(plan, event) if has_built_in else plan
+    def list_objecting(self, hooks: tuple[Hook, ...], event: Event) -> tuple[Hook, ...]:
+        concerned = tuple(hook for hook in hooks if _may_concern(hook, event))
+        return self._load().list_objecting(concerned, event) if concerned else ()
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         if not any(isinstance(call.hook.handler, BuiltIn) for call in calls):
@@ -235,6 +238,16 @@ class _LateBuiltIns:
 
             self._built_ins = BuiltInHooks(self._state)
         return self._built_ins
+
+
+def _may_concern(hook: Hook, event: Event) -> bool:
+    from boathook.core.disarm_prefilter import may_disarm
+
+    row: Any = hook.handler.filter_row if isinstance(hook.handler, BuiltIn) else ()
+    try:
+        return may_disarm(event.tool_name, event.tool_input, event.work_dir, row, RealPaths().find)
+    except Exception:  # noqa: BLE001  (what decides reports it)
+        return True
 
 
 class _LateSupervisor:

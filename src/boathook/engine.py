@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from boathook.core.catalog import add_to_plan
 from boathook.core.dispatch import dispatch
 from boathook.core.event import CALL_KINDS, HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.hook import BUILT_IN, GONE
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
         def open_call(self, event: Event) -> CallObjections: ...
         def write_question(self, question: Question) -> bool: ...
 
-    class PlanNarrower(Protocol):
-        def narrow_plan(self, plan: Plan, event: Event) -> Plan: ...
+    class BuiltInFilter(Protocol):
+        def list_objecting(self, hooks: tuple[Hook, ...], event: Event) -> tuple[Hook, ...]: ...
 
     class SessionExports(Protocol):
         def load_variables(self, session: str) -> dict[bytes, bytes]: ...
@@ -68,7 +69,7 @@ DRAIN_SECONDS = 5.0
 class EngineParts(Value):
     # `runner` runs hooks and waits for them, `background` starts those that nobody waits for. `trace` gets the debug lines.
     # `open_permits` is called when the first hook objects to a call.
-    # `built_in` takes the built-in hooks out of a plan that have no opinion.
+    # `built_in` says which built-in hooks object to an event: only these take part.
     runner: CallRunner
     background: BackgroundRunner
     policy: Policy | None = None
@@ -78,7 +79,7 @@ class EngineParts(Value):
     exports: SessionExports | None = None
     notes: SessionNotes | None = None
     open_permits: Callable[[], Permits] | None = None
-    built_in: PlanNarrower | None = None
+    built_in: BuiltInFilter | None = None
 
 
 class Engine:
@@ -173,15 +174,9 @@ class Engine:
             skips = catalog.find_skips(event)
             return self._report_gone_once(skips, event.session_id) if self._has_gone_hooks else skips
 
-        built_in = self._parts.built_in
-
-        def plan(event: Event) -> Plan:
-            found = catalog.plan(event)
-            return found if built_in is None else built_in.narrow_plan(found, event)
-
         open_permits = self._parts.open_permits if self._parts.recorder is not None else None
         judge = _ObjectionJudge(prepared, open_permits) if open_permits and prepared.kind in CALL_KINDS else None
-        return dispatch(prepared, plan, self._policy, find_skips, judge), judge
+        return dispatch(prepared, self._add_built_in(catalog.plan), self._policy, find_skips, judge), judge
 
     def _note_trusted(self, session: str) -> None:
         """Note once in a session which trusted hooks there are, so that one that disappears is reported at every event."""
@@ -200,6 +195,17 @@ class Engine:
         if keys - reported:
             notes.note_gone(session, keys)
         return quiet_reported(skips, reported)
+
+    def _add_built_in(self, make_plan: Callable[[Event], Plan]) -> Callable[[Event], Plan]:
+        part, catalog = self._parts.built_in, self._event_catalog
+        if part is None or not catalog.built_in:
+            return make_plan
+
+        def make_whole_plan(event: Event) -> Plan:
+            hooks = catalog.find_built_in(event)
+            return add_to_plan(make_plan(event), part.list_objecting(hooks, event) if hooks else ())
+
+        return make_whole_plan
 
     def _prepare_event(self, event: Event | Mapping[str, Any]) -> Event:
         if not isinstance(event, Event):

@@ -53,7 +53,8 @@ def the_file(project) -> str:
 
 
 def of_kind(catalog: Catalog, kind) -> Catalog:
-    return catalog.replace(hooks=catalog.find_hooks(kind))
+    built_in = tuple(hook for hook in catalog.built_in if hook.kind is kind)
+    return catalog.replace(hooks=catalog.find_hooks(kind), built_in=built_in)
 
 
 # What may change. Each takes a project before it is cached, and then changes it.

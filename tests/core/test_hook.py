@@ -17,6 +17,7 @@ from boathook.core.hook import (
     INVALID,
     PLUGIN,
     SETTINGS,
+    BuiltIn,
     Command,
     Diagnostic,
     Hook,
@@ -86,6 +87,7 @@ WHOLE = {
     "command": Command("prog", ("a", ""), "powershell", "/plugin"),
     "prompt": Prompt("Is $ARGUMENTS fine?", "claude-haiku-4-5"),
     "http": Http("https://h/", (("A", "$T"), ("B", "")), ("T",)),
+    "built-in": BuiltIn((("/h", "what"), "x"), (("word",), frozenset({"rm"}))),
 }
 
 
@@ -114,7 +116,7 @@ def test_a_matcher_survives_with_what_it_asks_and_as_it_was_written():
 
 
 def test_only_a_script_has_a_folder():
-    assert [a_settings_hook(handler=handler).folder for handler in WHOLE.values()] == ["/h/guard", "", "", ""]
+    assert [a_settings_hook(handler=handler).folder for handler in WHOLE.values()] == ["/h/guard", "", "", "", ""]
 
 
 def test_the_order_is_priority_then_scope_then_name_then_path():

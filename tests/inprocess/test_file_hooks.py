@@ -465,6 +465,8 @@ def test_a_hook_that_cannot_run_and_is_to_block_then_blocks(way, project, load, 
 
 
 def test_file_hooks_alone_keep_a_stack_from_being_idle(project, load):
+    assert not load().stack.is_idle
+    project.write_hooks_toml("user", '[[hooks.disable]]\nname = "self-protection"\n')
     assert load().stack.is_idle
     project.write_hook("later", fields={"async": "true", "trigger": "post-tool-call"})
     assert not load().stack.is_idle

@@ -32,7 +32,7 @@ def state(guarded: GuardedHome) -> Iterator[str]:
     remove_unlock(path)
 
 
-def test_it_asks_and_says_what_a_person_can_do(guarded: GuardedHome) -> None:
+def test_it_asks_and_names_what_a_person_can_do(guarded: GuardedHome) -> None:
     with boathook.load() as engine:
         verdict = engine.dispatch(_make_call())
 
@@ -43,7 +43,7 @@ def test_it_asks_and_says_what_a_person_can_do(guarded: GuardedHome) -> None:
     assert str(guarded.home) in verdict.reasons[0]
 
 
-def test_where_nobody_can_be_asked_it_blocks(guarded: GuardedHome) -> None:
+def test_if_no_person_can_be_asked_it_blocks(guarded: GuardedHome) -> None:
     with boathook.load(can_ask=False) as engine:
         assert engine.dispatch(_make_call()).decision == Decision.BLOCK
 
@@ -71,7 +71,7 @@ def test_its_own_failure_blocks(guarded: GuardedHome, monkeypatch: pytest.Monkey
     monkeypatch.setattr(built_in_runner, "find_objection", fail)
 
     with boathook.load() as engine:
-        verdict = engine.dispatch(_make_call({"command": "ls"}))
+        verdict = engine.dispatch(_make_call())
 
     assert verdict.decision == Decision.BLOCK
     assert "broken" in verdict.reasons[0]
@@ -132,13 +132,13 @@ def test_list_and_doctor_show_it_in_a_line_of_its_own(project: ScratchProject) -
     assert SELF_PROTECTION in project.run("doctor").stdout
 
 
-def test_explain_says_whether_it_objects(project: ScratchProject) -> None:
+def test_explain_shows_an_objection(project: ScratchProject) -> None:
     def explain(command: str) -> str:
         given = json.dumps({"command": command})
         return str(project.run("explain", "pre-tool-call", "--tool", "Shell", "--input", given).stdout)
 
-    assert "it asks" in explain(f"rm -rf {project.config}")
-    assert "no objection" in explain("ls")
+    assert f"Built in: {SELF_PROTECTION}: it asks" in explain(f"rm -rf {project.config}")
+    assert SELF_PROTECTION not in explain("ls")
 
 
 def test_a_hook_that_is_not_trusted_is_free_and_a_trusted_one_is_not(guarded: GuardedHome) -> None:

@@ -18,7 +18,7 @@ CHANGING = {"install", "uninstall", "trust", "untrust", "deny", "convert", "ledg
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_says_whether_it_changes_guards(name: str) -> None:
+def test_every_command_has_the_field_of_changes(name: str) -> None:
     assert COMMANDS[name].changes_guards is not None, f"set changes_guards in the row of '{name}'"
 
 
@@ -36,7 +36,7 @@ def test_a_command_that_has_no_row_counts_as_one_that_changes_guards() -> None:
     assert describe_own_command(Started(("boathook", "later"), "/"), Protection(), dict)
 
 
-def test_every_source_says_what_of_it_is_protected(guarded: GuardedHome) -> None:
+def test_every_source_has_names_that_are_protected(guarded: GuardedHome) -> None:
     paths = {place.path for place in guarded.protection.places}
 
     for source in SOURCES:

@@ -72,6 +72,7 @@ TOY = Source(
     reader=f"{__name__}:read_toy",
     dialect="native",
     runs_together=False,
+    protected_names=("toys",),
 )
 CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}}
 GUARD = {"on": "pre-tool-call", "tool": "Shell", "run": "echo no >&2; exit 2"}

@@ -64,8 +64,9 @@ def write_compiled(
     for kind in KINDS:
         hooks = catalog.find_hooks(kind)
         sections[f"rows {kind.name}"] = _make_rows(catalog, hooks, kind)
-        sections[f"built-in {kind.name}"] = _list_filter_rows(hooks)
-        sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, hooks))
+        built_in = tuple(hook for hook in catalog.built_in if hook.kind is kind)
+        sections[f"built-in {kind.name}"] = _list_filter_rows(built_in)
+        sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, (*hooks, *built_in)))
     sections |= make_host_sections()
     sections["tools"] = make_tools_section()
     try:
@@ -77,7 +78,7 @@ def write_compiled(
 
 def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
     """Return what the fast path asks: per tools and kinds the words of the patterns. None: the engine must see every event."""
-    active = [hook for hook in hooks if _is_active(hook) and not isinstance(hook.handler, BuiltIn)]
+    active = [hook for hook in hooks if _is_active(hook)]
     has_skips = any(should_report_skip(hook) and not _is_active(hook) for hook in hooks)
     has_errors = any(diagnostic.level == "error" for diagnostic in catalog.diagnostics)
     needs_all = catalog.settings.debug or catalog.settings.record == "whole"

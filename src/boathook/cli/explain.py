@@ -46,12 +46,22 @@ def explain_event(
     catalog = load_catalog(**where)
     sample = Event.of(find_kind(event), **_read_fields(tool, tool_input, data))
     rows = _explain_hooks(catalog, sample)
+    built_in = [
+        _make_row(hook, why, would_run=would_run)
+        for hook in catalog.built_in
+        if hook.kind is sample.kind
+        for would_run, why in (_explain_hook(hook, sample, ""),)
+    ]
     if as_json:
-        print_json({"event": sample.kind.name, "hooks": rows})
+        print_json({"event": sample.kind.name, "hooks": rows, "built_in": built_in})
     elif not rows:
         echo(f"There is no hook for {sample.kind.name}.")
     else:
         _print_rows(rows)
+    for row in built_in if not as_json else ():
+        # Everyday calls do not concern it.
+        if row["would_run"]:
+            echo(f"Built in: {row['hook']}: {row['why']}")
     return 0
 
 

@@ -19,7 +19,6 @@ from boathook.core.hook import (
     IS_INSTALLED_CALL,
     NO_ENTRY,
     WARNING,
-    BuiltIn,
     Hook,
     HookHandler,
     Http,
@@ -63,11 +62,11 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     if prompt:
         echo_lines(describe_for_prompt(hooks))
     elif as_json:
-        print_json({"hooks": [_hook_to_json(hook) for hook in hooks], "built_in": [*map(_hook_to_json, built_in)]})
+        print_json({"hooks": [_hook_to_json(hook) for hook in hooks], "built_in": [*map(_built_in_to_json, built_in)]})
     else:
         _print_hooks(catalog, hooks)
         for hook in built_in:
-            echo(f"Built in: {hook.name} ({describe_built_in(hook)}). {hook.description}", "dim")
+            echo(f"Built in: {hook.name} ({describe_built_in(hook)})", "dim")
     if not prompt:
         for diagnostic in catalog.diagnostics:
             echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
@@ -90,6 +89,10 @@ def _hook_to_json(hook: Hook) -> dict[str, Any]:
     }
 
 
+def _built_in_to_json(hook: Hook) -> dict[str, Any]:
+    return {**pick_fields(hook, "name", "description", "state"), "why": hook.state_reason}
+
+
 def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
     if matcher.is_all:
         return None
@@ -103,8 +106,6 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
 def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
     """Return the kind and the fields of a handler, without values of headers, which may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
-    if isinstance(handler, BuiltIn):
-        return {"kind": HANDLER_NAMES[BuiltIn]}
     if isinstance(handler, Http):
         fields |= {"url": handler.safe_url, "headers": [name for name, _ in handler.headers]}
     return {"kind": HANDLER_NAMES[type(handler)], **fields}

@@ -66,8 +66,8 @@ class Catalog(Value):
 
     `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`. Without `is_judged`, all hooks
     of projects count as trusted. `user_folders` are folders of the user: no project chose the names in them. `trusted_keys`
-    identify the trusted hooks that are there, for the notes of sessions. `built_in` are hooks that are part of boathook; they run
-    like all others, and `hooks` are those that people wrote.
+    identify the trusted hooks that are there, for the notes of sessions. `built_in` are hooks that are part of boathook: they are
+    asked first whether they take part in an event (see `find_built_in`), and `hooks` are those that people wrote.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -85,13 +85,6 @@ class Catalog(Value):
         """What identifies the set of trusted hooks that are there, "" if there are none."""
         keys = " ".join(self.trusted_keys)
         return hexdigest(keys.encode())[:KEY_DIGITS] if keys else ""
-
-    @property
-    def all_hooks(self) -> tuple[Hook, ...]:
-        """All hooks in the order of running, the built-in ones among them."""
-        return (
-            tuple(sorted((*self.built_in, *self.hooks), key=lambda hook: hook.order)) if self.built_in else self.hooks
-        )
 
     @property
     def project(self) -> str:
@@ -149,15 +142,25 @@ class Catalog(Value):
 
     def find_hooks(self, kind: EventKind) -> tuple[Hook, ...]:
         """Return the hooks of a kind, in any state, and those whose kind could not be read."""
-        return tuple(hook for hook in self.all_hooks if hook.kind is kind or hook.kind is None)
+        return tuple(hook for hook in self.hooks if hook.kind is kind or hook.kind is None)
+
+    def find_built_in(self, event: Event) -> tuple[Hook, ...]:
+        """Return the built-in hooks that may have an opinion about an event."""
+        return tuple(hook for hook in self.built_in if hook.kind is event.kind and can_take_part(hook))
 
     def _get_selector(self, kind: EventKind) -> Selector:
         selectors: dict[EventKind, Selector] = self.__dict__.setdefault("_selectors", {})
         selector = selectors.get(kind)
         if selector is None:
-            hooks = [hook for hook in self.all_hooks if hook.kind is kind and can_take_part(hook)]
+            hooks = [hook for hook in self.hooks if hook.kind is kind and can_take_part(hook)]
             selector = selectors[kind] = Selector(hooks)
         return selector
+
+
+def add_to_plan(plan: Plan, hooks: tuple[Hook, ...]) -> Plan:
+    """Return a plan with more hooks, each at its place in the order of running."""
+    stages = (*plan.stages, *(Stage(hook.order, (hook,)) for hook in hooks))
+    return plan.replace(stages=tuple(sorted(stages, key=lambda stage: stage.order))) if hooks else plan
 
 
 def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:

@@ -1,4 +1,5 @@
 """Whether a tool call may concern what self-protection guards: cheap. A "no" is certain, because the guard asks this first."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 # Most calls name no word of a protected place and change nothing: they end here. A call is handed on if it names such a word, if it
 # changes a path that is, holds or is in a protected place, or if it changes something by a pattern or a variable that only the
@@ -9,12 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    # The words of protected places, the programs that change something, the places (see `make_places_text`), and the home folder.
-    DisarmRow = tuple[tuple[str, ...], frozenset[str], tuple[str, tuple[str, ...]], str]
+    # The words of protected places, the programs that change something, the places (see `make_places_text`), the home folder, and
+    # tools that change nothing.
+    DisarmRow = tuple[tuple[str, ...], frozenset[str], tuple[str, tuple[str, ...]], str, frozenset[str]]
     Places = tuple[str, tuple[str, ...]]
 
 # Tools that change nothing.
-_READING_TOOLS = frozenset(
+READING_TOOLS = frozenset(
     (
         *("ReadFile", "Read", "ListDir", "Glob", "Grep", "WebFetch", "WebSearch", "Todo", "TodoWrite", "AskUser"),
         "AskUserQuestion",
@@ -46,9 +48,9 @@ _PATCH_LINES = ("*** ", "+++ ", "--- ", "rename ")
 
 def may_disarm(tool: str, tool_input: "Any", folder: str, row: "DisarmRow", find_real: "Callable[[str], str]") -> bool:
     """Whether self-protection may object to a call. `find_real` returns the real path of a path."""
-    if tool in _READING_TOOLS:
+    words, verbs, places, home, reading_tools = row
+    if tool in reading_tools:
         return False
-    words, verbs, places, home = row
     if _has_word(folder.lower(), words):
         return True
     leaves, keys, folders = _list_leaves(tool_input)
@@ -171,7 +173,7 @@ def _has_vague_program(text: str) -> bool:
 
 
 def _list_redirected(text: str) -> "list[str]":
-    targets = []
+    targets: list[str] = []
     for part in text.split(">")[1:]:
         target = part.lstrip("|& \t").translate(_SPLIT).split(None, 1)
         if target and target[0] != "/dev/null" and not target[0].isdigit():

@@ -340,6 +340,8 @@ def _may_be_protected(
         return False
     folders = [get_at_place(event, place) for place in rule["folder_keys"]]
     folder = next((folder for folder in folders if isinstance(folder, str)), "") or current_dir()
+    if all(tools[0] in row[-1] for row in rows):
+        return False
     if tools[0] == "Shell" and _is_plain_command(tool_input, folder, rows):
         return False
     from boathook.core.disarm_prefilter import may_disarm

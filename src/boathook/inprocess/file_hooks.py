@@ -45,7 +45,8 @@ class BackgroundHooks:
 
 def make_file_steps(engine: Engine, kind: EventKind, cuts: Iterable[int]) -> list[FileHooks]:
     """Return the sync file hooks of a kind as steps, cut at the priorities of in-process hooks; the first reports diagnostics."""
-    hooks = [hook for hook in engine.catalog.find_hooks(kind) if not _is_background(hook)]
+    built_in = [hook for hook in engine.catalog.built_in if hook.kind is kind and hook.state == ARMED]
+    hooks = [*built_in, *(hook for hook in engine.catalog.find_hooks(kind) if not _is_background(hook))]
     edges = sorted(set(cuts), reverse=True)
     groups: dict[int, list[Hook]] = {}
     for hook in hooks:

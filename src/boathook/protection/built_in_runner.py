@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from boathook.core.catalog import Plan, Stage
 from boathook.core.event import Event
 from boathook.core.hook import BuiltIn, Hook
 from boathook.core.json_text import dumps
@@ -21,12 +20,9 @@ class BuiltInHooks:
     def __init__(self, state: str) -> None:
         self._state = state
 
-    def narrow_plan(self, plan: Plan, event: Event) -> Plan:
-        """Return a plan without the built-in hooks that have no opinion; one that fails stays, and its failure blocks."""
-        stages = [
-            Stage(stage.order, tuple(h for h in stage.hooks if self._takes_part(h, event))) for stage in plan.stages
-        ]
-        return plan.replace(stages=tuple(stage for stage in stages if stage.hooks))
+    def list_objecting(self, hooks: tuple[Hook, ...], event: Event) -> tuple[Hook, ...]:
+        """Return the built-in hooks that object to an event; one that fails is among them, and its failure blocks."""
+        return tuple(hook for hook in hooks if self._takes_part(hook, event))
 
     def run(self, call: Call) -> Exit:
         started = time.perf_counter()
@@ -38,8 +34,6 @@ class BuiltInHooks:
         return Exit(0, answer, seconds=time.perf_counter() - started)
 
     def _takes_part(self, hook: Hook, event: Event) -> bool:
-        if not isinstance(hook.handler, BuiltIn):
-            return True
         try:
             return bool(self._find_objection(hook, event))
         except Exception:  # noqa: BLE001

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from boathook.core.disarm_prefilter import make_places_text, may_disarm
+from boathook.core.disarm_prefilter import READING_TOOLS, make_places_text, may_disarm
 from boathook.core.event import Event
 from boathook.core.file_writes import list_writes
 from boathook.core.json_text import iter_leaves
@@ -66,7 +66,7 @@ def find_objection(
 
 def make_filter_row(protection: Protection) -> DisarmRow:
     places = make_places_text(place.path for place in protection.places)
-    return protection.words, CHANGING_PROGRAMS, places, protection.home
+    return protection.words, CHANGING_PROGRAMS, places, protection.home, READING_TOOLS
 
 
 class _Examination:

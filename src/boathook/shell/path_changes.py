@@ -85,7 +85,9 @@ def _has_unknown_option(arguments: list[str]) -> bool:
 def _remove(_: Started, arguments: list[str]) -> Changes:
     is_tree = has_option(arguments, "rR", "--recursive") or _has_unknown_option(arguments)
     for path in list_operands(arguments):
-        yield PathChange(path, TREE if is_tree else EXACT, takes_link=not path.endswith("/"))
+        # It refuses to delete the root, unless an option allows it.
+        if path != "/" or "--no-preserve-root" in arguments:
+            yield PathChange(path, TREE if is_tree else EXACT, takes_link=not path.endswith("/"))
 
 
 def _change_exactly(_: Started, arguments: list[str]) -> Changes:

@@ -13,7 +13,7 @@ from boathook.core.value import Value
 UNKNOWN = "\0"
 MAX_VALUE_CHARS = 4096
 _MAX_BRACES = 64
-_MAX_EVALUATED_DEPTH = 3
+_MAX_EVALUATED_DEPTH, _MAX_INNER = 3, 4
 _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 _PARAMETER = re.compile(r"\$(?:(\d|[@*])|\{(\d|[@*])\}|[#?$!-])")
@@ -126,7 +126,11 @@ class ShellScope:
 
     def evaluate(self, written: str) -> str | None:
         """Return what `$(…)` or `${…}` stands for, `UNKNOWN` in place of what is not known."""
-        if len(written) > MAX_VALUE_CHARS:
+        # Each one inside is read again for every one around it.
+        if (
+            len(written) > MAX_VALUE_CHARS
+            or written.count("$(") + written.count("${") + written.count("`") > _MAX_INNER
+        ):
             return UNKNOWN
         if written.startswith("$("):
             return self._evaluate_script(written[2:].removesuffix(")"))

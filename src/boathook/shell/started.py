@@ -291,7 +291,7 @@ def unwrap(started: Started) -> Started:
     while words:
         program = get_program_name(words)
         rest = words[1:]
-        runner = _skip_runner(program, rest)
+        runner = _skip_runner(program, rest) if program in _RUNNERS else None
         if runner is not None:
             words = runner
             continue
