@@ -234,7 +234,7 @@ def find_printed_text(words: list[str], folder: str) -> str:
     if program in ("echo", "printf"):
         return print_words(words)
     if program == "mktemp":
-        return f"/tmp/{UNKNOWN}"  # noqa: S108
+        return f"/tmp/tmp.{UNKNOWN}"  # noqa: S108
     if program == "dirname" and rest:
         return rest[0].rstrip("/").rpartition("/")[0] or "."
     if program == "basename" and rest:
