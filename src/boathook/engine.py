@@ -394,7 +394,9 @@ class _ObjectionJudge:
         except Exception:  # noqa: BLE001  (the call stays refused, which is what the hooks want)
             return verdict
         verdict = verdict.replace(question=verdict.id)
-        if not objections.has_built_in and (can_ask or not objections.has_ask):
+        # Where a plain hook refuses the call, its reason stays as it is.
+        is_question = objections.has_ask and not objections.has_block
+        if not is_question or (can_ask and not objections.has_built_in):
             return verdict
         from boathook.core.permit import describe_permission
 

@@ -106,6 +106,7 @@ def test_why_prints_the_whole_story(busy):
         "       reason   no",
         "did not run, or could not be used:",
         "  watch: not reached: block by 'guard'",
+        f"A person can allow this call once: boathook allow {blocked} (in their own terminal).",
     ]
     assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"
 

@@ -66,7 +66,7 @@ def test_a_project_that_hides_trusted_hooks_is_asked_about(project):
     # It is not asked about again.
     assert _converse(project, arguments, []) == (
         0,
-        f"There are no project hooks in {sub}. Your own hooks need no trust.\r\n",
+        f"There are no project hooks in {sub}. Your own hooks need no trust.\n",
     )
 
 

@@ -118,7 +118,7 @@ def mark_python(path: Path) -> Any:
     return pytest.param(path, id=path.name, marks=() if path == Path(PYTHON) else pytest.mark.long)
 
 
-EVERY_PYTHON = pytest.mark.parametrize("python", map(mark_python, list_pythons()))
+EVERY_PYTHON = pytest.mark.parametrize("python", list(map(mark_python, list_pythons())))
 
 
 @EVERY_PYTHON

@@ -13,6 +13,8 @@ from boathook.cli.show import echo, pick_fields, print_json
 from boathook.core.notices import list_names
 
 _TO_HOOKS, _TO_SETTINGS = "settings-to-hookmd", "hookmd-to-settings"
+# Before a person has agreed.
+_PLANNED = "convert"
 _STYLES = {CONVERTED: "green", LEFT: "yellow"}
 _RUNS_TWICE = "Both copies run now, so hooks run twice. Remove one of the two, or run this again with --move."
 
@@ -51,8 +53,9 @@ def convert_hooks(
         plan = plan.replace(notes=(*plan.notes, _RUNS_TWICE))
     files = list_files(plan, ends)
     source, target = (ends.settings, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
-    if not as_json:
-        _print_rows(plan, source)
+    is_asking = bool(files) and not dry_run and not yes
+    if is_asking and not as_json:
+        _print_rows(plan, source, is_planned=True)
     if not dry_run and files:
         # New hooks of a project need trust before they run, so an agent may write those.
         if move or user:
@@ -66,7 +69,9 @@ def convert_hooks(
         written = [{"path": path, "content": data.decode() if dry_run else None} for path, data in files.items()]
         backups = {"backed_up": plan.manifests_to_rename, "backup": backup or None}
         print_json({**about, "hooks": rows, "notes": plan.notes, "files": written, **backups})
-    elif plan.rows:
+    else:
+        if not is_asking:
+            _print_rows(plan, source)
         _print_result(plan, files if dry_run else None, backup)
     return int(any(row.status == LEFT for row in plan.rows))
 
@@ -76,17 +81,20 @@ def _make_question(plan: ConversionPlan) -> str:
     return f"Convert {list_names(names)}?"
 
 
-def _print_rows(plan: ConversionPlan, source: str) -> None:
+def _print_rows(plan: ConversionPlan, source: str, *, is_planned: bool = False) -> None:
     if not plan.rows:
         echo(f"There are no hooks in {source}: nothing to convert.")
     for row in plan.rows:
-        echo(f"{row.status:9}  {row.name}" + (f"  →  {row.to}" if row.to else ""), _STYLES[row.status])
+        status = _PLANNED if is_planned and row.status == CONVERTED else row.status
+        echo(f"{status:9}  {row.name}" + (f"  →  {row.to}" if row.to else ""), _STYLES[row.status])
         for text in filter(None, (row.reason, *row.notes)):
             echo(f"           {text}")
 
 
 def _print_result(plan: ConversionPlan, planned: dict[str, bytes] | None, backup: str) -> None:
     """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
+    if not plan.rows:
+        return
     for path, data in (planned or {}).items():
         echo(f"would write {path}:", "bold")
         for line in data.decode().splitlines():

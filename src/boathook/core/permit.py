@@ -167,6 +167,10 @@ class CallObjections:
         return any(one.is_built_in for one in self._open)
 
     @property
+    def has_block(self) -> bool:
+        return any(one.decision == "block" for one in self._open)
+
+    @property
     def has_ask(self) -> bool:
         return any(one.decision == "ask" for one in self._open)
 

@@ -40,10 +40,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from boathook.core.disarm_prefilter import DisarmRow
 
-_WAY_OUT = (
-    "If a person wants this, they can pause self-protection from a terminal of their own with `boathook unlock 30m`, or permit"
-    " this one call with `boathook allow`; then repeat it."
-)
+_WAY_OUT = "If a person wants this, they can pause self-protection in a terminal of their own: `boathook unlock 30m`."
 _MAX_CODE_STRINGS = 200
 _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 _SHOWN_MATCHES_HIDDEN = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
