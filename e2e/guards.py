@@ -29,8 +29,8 @@ from e2e.terminal import run_on_terminal
 
 HERE = Path(__file__).resolve().parent
 GUARDS, WITHOUT = "guards", "control"
-# the characters that a person types are shown in the question
-ALLOW_QUESTION = r"[Tt]ype (?:the characters )?([0-9a-f]{4})"
+# a person types the end of the digest that is shown
+ALLOW_QUESTION = r"digest +[0-9a-f]+([0-9a-f]{4})\s[\s\S]*characters of the digest: $"
 END = Step("stop", text="All is done.")
 
 
