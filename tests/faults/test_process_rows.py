@@ -852,14 +852,14 @@ def test_row_34_a_hook_that_starts_the_engine_again_is_stopped_at_a_depth(
 
 
 def test_row_34_what_an_inner_engine_started_does_not_survive_the_outer_hook(project: FaultProject, way: str) -> None:
-    inner = "setsid sleep 60 &\nsleep 61"
-    again = (
-        'if [ "$BOATHOOK_DEPTH" = 1 ]; then "$PYTHON" -m boathook run --trust-all --project "$AGENT_PROJECT_DIR"; fi\n'
-    )
-    script = again + f'[ "$BOATHOOK_DEPTH" = 1 ] || {{ {STARTED}{inner}\n}}'
+    # The inner hook has a longer timeout than the outer one, which therefore never ends by itself.
+    hooks = project.scratch / "inner/.agents/hooks"
+    hooks.mkdir(parents=True)
+    project.write_hook("inner", STARTED + "setsid sleep 60 &\nsleep 61", timeout=2 * LONG_MS).rename(hooks / "inner")
+    outer = '"$PYTHON" -m boathook run --trust-all --project "$SCRATCH/inner"'
     # A busy machine needs longer to start an engine.
     for attempt, seconds in enumerate((1.5, 5.0, LONG)):
-        folder = project.write_hook("slow", script, timeout=int(seconds * 1000))
+        folder = project.write_hook("slow", outer, timeout=int(seconds * 1000))
         result = project.fire(way)
         assert [run[1] for run in result.runs] == ["timeout"]
         assert_clean(project, result, seconds)
