@@ -346,7 +346,9 @@ def _may_be_protected(
         return False
     from boathook.core.disarm_prefilter import may_disarm
 
-    return any(may_disarm(tools[0], tool_input, folder, row, RealPaths().find) for row in rows)
+    paths = RealPaths()
+    # What is behind a link that was not followed is not known.
+    return any(may_disarm(tools[0], tool_input, folder, row, paths.find) for row in rows) or paths.has_too_many_links
 
 
 def _is_plain_command(tool_input: "Any", folder: str, rows: "Any") -> bool:

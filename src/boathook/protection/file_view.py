@@ -8,11 +8,19 @@ _MAX_FILES = 2000
 
 
 class DiskView:
-    """Answers from the disk; what cannot be read is as if it were not there."""
+    """Answers from the disk, for one call; what cannot be read is as if it were not there."""
+
+    def __init__(self) -> None:
+        # A command with thousands of words is mostly about a few folders.
+        self._folders: dict[str, str] = {}
 
     def find_real(self, path: str) -> str:
+        folder, _, name = path.rpartition("/")
         try:
-            return os.path.realpath(path)
+            if folder not in self._folders:
+                self._folders[folder] = os.path.realpath(folder or "/").rstrip("/")
+            real = f"{self._folders[folder]}/{name}"
+            return os.path.realpath(real) if os.path.islink(real) else real
         except (OSError, ValueError):
             return path
 

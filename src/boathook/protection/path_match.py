@@ -30,10 +30,21 @@ class PlaceFinder:
         self._protection, self._view, self._matches_hidden = protection, view, matches_hidden
         self._places = [(place, split_path(place.path)) for place in protection.places]
         self._roots = [split_path(root) for root in protection.roots]
+        # Paths that are nowhere protected, so that a word that is repeated is judged once.
+        self._free: set[tuple[str, str, bool]] = set()
 
     def find(self, change: PathChange, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
         if isinstance(change.path, FoundPath):
             return self._find_found(change.path, absolute)
+        if links or change.way == OVERLAY:
+            return self._find_changed(change, absolute, links)
+        key = (absolute, change.way, change.takes_link)
+        place = None if key in self._free else self._find_changed(change, absolute, links)
+        if place is None:
+            self._free.add(key)
+        return place
+
+    def _find_changed(self, change: PathChange, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
         for path in self._list_forms(absolute, links, follows_last=not change.takes_link):
             place = self._find_by_parts(split_path(path), change.way)
             if place is not None:

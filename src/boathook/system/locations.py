@@ -384,6 +384,11 @@ class RealPaths:
         self._known = {"": ""}
         self._links = 0
 
+    @property
+    def has_too_many_links(self) -> bool:
+        """Whether links were left as they are."""
+        return self._links >= self.MAX_LINKS
+
     def find(self, path: str) -> str:
         """Return the real path of an absolute path without `.` and `..`."""
         known = self._known.get(path)
