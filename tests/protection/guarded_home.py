@@ -11,12 +11,15 @@ from typing import Any
 import boathook
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.commands import cli
+from boathook.core.disarm_prefilter import may_disarm
 from boathook.core.event import Event
 from boathook.core.hook import BuiltIn
 from boathook.dialects.native import make_event
+from boathook.entry.fast_path import _is_plain_command
 from boathook.protection.file_view import DiskView
 from boathook.protection.objections import find_objection
 from boathook.protection.protection import Protection
+from boathook.system.locations import RealPaths
 from tests.scratch_project import make_manifest, write_script
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/self_protection"
@@ -40,7 +43,7 @@ class GuardedHome:
 
     def set_up(self) -> None:
         """Trust the hook of the project, install an agent, and write one more hook that nobody has trusted."""
-        for arguments in (["trust", "--yes"], ["install", "claude", "--user"]):
+        for arguments in (["trust", "--yes"], *(["install", host, "--user", "--yes"] for host in ("claude", "codex"))):
             cli.main(arguments, standalone_mode=False)
         self.write_hook(self.project / ".agents/hooks/fresh")
         loaded = load_with_trust(locate())[0]
@@ -48,6 +51,14 @@ class GuardedHome:
         assert isinstance(handler, BuiltIn)
         self.filter_row = handler.filter_row
         self.protection = Protection.from_data(handler.data)
+        assert any("by which Codex CLI calls boathook" in place.what for place in self.protection.places)
+
+    def is_handed_over(self, event: Event) -> bool:
+        """Whether the fast path leaves a call to the engine."""
+        rows = (self.filter_row,)
+        if event.tool_name == "Shell" and _is_plain_command(event.tool_input, event.work_dir, rows):
+            return False
+        return may_disarm(event.tool_name, event.tool_input, event.work_dir, self.filter_row, RealPaths().find)
 
     def fill(self, value: Any) -> Any:
         """Return a value of a case with the folders of this home in it."""

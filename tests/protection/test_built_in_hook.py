@@ -39,7 +39,7 @@ def test_it_asks_and_names_what_a_person_can_do(guarded: GuardedHome) -> None:
     assert verdict.decision == Decision.ASK
     assert [run.hook.name for run in verdict.runs][:1] == [SELF_PROTECTION]
     assert "boathook unlock 30m" in verdict.reasons[0]
-    assert "boathook allow" in verdict.reasons[0]
+    assert "boathook allow" in verdict.reasons[1]
     assert str(guarded.home) in verdict.reasons[0]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.disarm_prefilter import may_disarm
-from boathook.system.locations import RealPaths
 from tests.protection.guarded_home import GuardedHome, read_cases
 
 PLAIN = (
@@ -26,8 +24,7 @@ PIECES = st.sampled_from([*SIGNS, *TEXTS])
 
 
 def _hands_over(guarded: GuardedHome, case: dict[str, Any]) -> bool:
-    event = guarded.make_event(case)
-    return may_disarm(event.tool_name, event.tool_input, event.work_dir, guarded.filter_row, RealPaths().find)
+    return guarded.is_handed_over(guarded.make_event(case))
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from boathook.assembly import resolve_state
+from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import StyledLine, show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
 from boathook.cli.show import echo
 from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.hashing import hexdigest
+from boathook.core.hook import ARMED
 from boathook.core.json_text import dumps
 from boathook.core.permit import PERMIT_SECONDS, TYPED_CHARS, Objection, Question
 from boathook.core.text import reveal_text
@@ -23,7 +24,7 @@ from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.record import make_allow_record, make_unlock_record
 from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
 from boathook.permits.call_permits import find_question, write_permit
-from boathook.permits.unlock import MAX_UNLOCK_SECONDS, read_unlock_end, remove_unlock, write_unlock
+from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unlock_end, remove_unlock, write_unlock
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
@@ -50,7 +51,10 @@ def allow_call(id: str, state: str | None) -> int:
         if terminal is None:
             raise ConfigError(f"Nothing was allowed: {NO_TERMINAL}. Run this in a terminal of your own")
         question = find_question(folder, id.strip().lower(), time.time())
-        show_lines(list(_describe_question(question)), [question.project])
+        show_lines(list(_describe_call(question)), [question.project])
+        # A pager that ends takes what it showed from the screen.
+        for text, style in _describe_objections(question):
+            echo(text, style)
         if not _has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
             return 1
@@ -83,15 +87,20 @@ def unlock_guards(duration: str | None, is_end: bool, state: str | None) -> int:
         return _end_pause(folder)
     if duration is None:
         end = read_unlock_end(folder)
-        echo(describe_pause(end) if end else "Self-protection is on. To pause it: boathook unlock 30m")
+        on = _find_disabled(state) or "Self-protection is on. To pause it: boathook unlock 30m"
+        echo(f"Self-protection is {describe_pause(end)}" if end else on)
         return 0
     seconds = _parse_duration(duration)
     require_person(state)
+    if why := _find_disabled(state):
+        raise ConfigError(f"{why}: there is nothing to pause")
     return _begin_pause(folder, seconds)
 
 
-def describe_pause(end: float) -> str:
-    return f"Self-protection is paused until {make_timestamp(end)[11:16]} UTC. To end the pause: boathook unlock --end"
+def _find_disabled(state: str | None) -> str:
+    """Return that self-protection is turned off and by what, "" if it is on."""
+    off = [hook for hook in load_catalog(state=state).built_in if hook.state != ARMED]
+    return f"Self-protection is off: {off[0].state_text}" if off else ""
 
 
 def _begin_pause(folder: str, seconds: int) -> int:
@@ -111,7 +120,7 @@ def _begin_pause(folder: str, seconds: int) -> int:
     until = make_timestamp(time.time() + seconds)
     record = make_unlock_record(until, id=make_record_id(), time=make_timestamp())
     _write_record(folder, record, "Nothing was changed")
-    echo(describe_pause(write_unlock(folder, seconds)), "yellow")
+    echo(f"Self-protection is {describe_pause(write_unlock(folder, seconds))}", "yellow")
     return 0
 
 
@@ -153,7 +162,7 @@ def _format_duration(seconds: int) -> str:
     return f"{minutes} minutes" if seconds % 60 == 0 and minutes != 1 else f"{seconds} seconds"
 
 
-def _describe_question(question: Question) -> Iterator[StyledLine]:
+def _describe_call(question: Question) -> Iterator[StyledLine]:
     yield "", ""
     yield f"{reveal_text(question.host_tool or question.tool)}, a call that hooks object to", "bold"
     for label, text in (
@@ -167,6 +176,9 @@ def _describe_question(question: Question) -> Iterator[StyledLine]:
         yield f"  {label:9} {reveal_text(text) or '-'}", ""
     yield "  input", ""
     yield from _describe_input(question.tool_input)
+
+
+def _describe_objections(question: Question) -> Iterator[StyledLine]:
     yield "  objections", ""
     for objection in question.objections:
         yield from _describe_objection(objection)

@@ -60,7 +60,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "convert": CommandRow(
             "convert:convert_hooks",
             "Convert settings.json hooks to HOOK.md folders, or back",
-            changes_guards=("--move", "--user", "--local"),
+            changes_guards=("--move", "--user"),
             reads_with=("--dry-run",),
         ),
         "run": CommandRow(
@@ -82,7 +82,9 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
             "trust:deny_hooks", "Never run hooks of this project, and do not ask again", changes_guards=True
         ),
         "allow": CommandRow("allow:allow_call", "Allow one call that hooks objected to, once", changes_guards=True),
-        "unlock": CommandRow("allow:unlock_guards", "Pause self-protection for a while", changes_guards=True),
+        "unlock": CommandRow(
+            "allow:unlock_guards", "Pause self-protection for a while", changes_guards=True, reads_with=("--end",)
+        ),
     },
     "Ledger": {
         "log": CommandRow("log:show_log", "Show what hooks did, one line per event", changes_guards=False),
@@ -136,6 +138,9 @@ class CommandTable(click.Group):
         """Run a command; what it returns is the exit code."""
         try:
             code = super().invoke(ctx)
+        except ImportError as error:
+            click.echo(f"boathook: this installation is incomplete ({error}). Install boathook again", err=True)
+            code = 1
         except (BoathookError, OSError) as error:
             click.echo(f"boathook: {error}", err=True)
             code = 1

@@ -171,7 +171,7 @@ def _judge_state(hook: Hook) -> HookHealth:
         level = WARNING if hook.state == SHADOWED and hook.scope == USER else NOTE
         return HookHealth(hook, _NOT_RUN, (HealthFinding(level, hook.name, text),))
     fix = f"boathook trust {hook.name}" if hook.state in UNTRUSTED_STATES else "boathook check shows where"
-    fix = "boathook trust asks whether that is what you want" if hook.state == HIDDEN else fix
+    fix = "boathook trust" if hook.state == HIDDEN else fix
     fix = f"add {hook.edited_folder}/scripts/run.sh" if hook.state == NO_ENTRY else fix
     return HookHealth(hook, _FAILS, (HealthFinding(ERROR, hook.name, text, fix),))
 

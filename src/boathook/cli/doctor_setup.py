@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import time
 from typing import Any
 
 from boathook.cli.show import format_count, pick_fields
@@ -24,7 +23,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
-from boathook.permits.unlock import read_unlock_end
+from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.process.sandbox import probe_sandbox_levels
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import find_own_path, is_own_command
@@ -75,8 +74,7 @@ def _examine_built_in(catalog: Catalog, state: str) -> list[HealthFinding]:
         if hook.state != ARMED:
             findings.append(HealthFinding(WARNING, hook.name, hook.state_text, "remove it from your hooks.toml"))
         elif end := read_unlock_end(state):
-            until = time.strftime("%H:%M", time.localtime(end))
-            findings.append(HealthFinding(NOTE, hook.name, f"built in, paused until {until}"))
+            findings.append(HealthFinding(NOTE, hook.name, f"built in, {describe_pause(end)}"))
         else:
             findings.append(HealthFinding(GOOD, hook.name, "built in, armed"))
     return findings

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog
+from boathook.assembly import load_catalog, resolve_start, resolve_state
 from boathook.cli.common_options import EVENT, add_catalog_options, json_option
 from boathook.cli.list import describe_matcher
 from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table
@@ -18,6 +18,7 @@ from boathook.core.json_text import JsonError, loads
 from boathook.core.matcher import TOOL_NAME
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import ConfigError
+from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.process.hook_runner import find_unmet_need
 from boathook.system.locations import read_environment
 from boathook.system.programs import find_entry_point, find_interpreter_error, read_first_bytes
@@ -44,7 +45,9 @@ def explain_event(
       boathook explain pre-tool-call --tool Shell --input '{"command": "rm -rf /"}'
     """
     catalog = load_catalog(**where)
-    sample = Event.of(find_kind(event), **_read_fields(tool, tool_input, data))
+    # Relative paths in a command are relative to the folder of the call.
+    fields = {"work_dir": resolve_start(where.get("project")), **_read_fields(tool, tool_input, data)}
+    sample = Event.of(find_kind(event), **fields)
     rows = _explain_hooks(catalog, sample)
     built_in = [
         _make_row(hook, why, would_run=would_run)
@@ -52,6 +55,9 @@ def explain_event(
         if hook.kind is sample.kind
         for would_run, why in (_explain_hook(hook, sample, ""),)
     ]
+    pause_end = read_unlock_end(resolve_state(where.get("state")))
+    if pause_end:
+        built_in = [{**row, "would_run": False, "why": describe_pause(pause_end)} for row in built_in]
     if as_json:
         print_json({"event": sample.kind.name, "hooks": rows, "built_in": built_in})
     elif not rows:
@@ -60,7 +66,7 @@ def explain_event(
         _print_rows(rows)
     for row in built_in if not as_json else ():
         # Everyday calls do not concern it.
-        if row["would_run"]:
+        if row["would_run"] or pause_end:
             echo(f"Built in: {row['hook']}: {row['why']}")
     return 0
 

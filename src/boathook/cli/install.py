@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog, resolve_state
-from boathook.cli.allow import describe_pause
 from boathook.cli.common_options import (
     add_scope_options,
     host_argument,
@@ -36,7 +35,7 @@ from boathook.install.plan import FileChange, InstallPlan, plan_install, plan_re
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
 from boathook.ledger.writer import make_timestamp
-from boathook.permits.unlock import read_unlock_end
+from boathook.permits.unlock import describe_pause, read_unlock_end
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -248,7 +247,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     else:
         _print_statuses(statuses, notes, target)
         if unlock_end:
-            echo(describe_pause(unlock_end), "bold yellow")
+            echo(f"Self-protection is {describe_pause(unlock_end)}", "bold yellow")
     return int(not is_healthy)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog
+from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import EVENT, add_catalog_options, json_option
 from boathook.cli.show import STATE_STYLES, echo, echo_lines, format_count, pick_fields, print_json, print_table
 from boathook.core.catalog import Catalog
@@ -24,6 +24,7 @@ from boathook.core.hook import (
     Http,
 )
 from boathook.core.matcher import TOOL_NAME, Matcher
+from boathook.permits.unlock import describe_pause, read_unlock_end
 
 # `boathook check` reports these, with a fix
 _CHECKED = (INVALID, NO_ENTRY, ERROR, WARNING)
@@ -55,6 +56,7 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     """
     catalog = load_catalog(**where)
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
+    pause_end = read_unlock_end(resolve_state(where.get("state")))
     built_in = [hook for hook in catalog.built_in if event is None or hook.kind is find_kind(event)]
     if not hooks and catalog.hooks and not prompt and not as_json:
         echo(f"No hook here is for {event}; {format_count(len(catalog.hooks), 'hook')} for other events.")
@@ -66,7 +68,7 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     else:
         _print_hooks(catalog, hooks)
         for hook in built_in:
-            echo(f"Built in: {hook.name} ({describe_built_in(hook)})", "dim")
+            echo(f"Built in: {hook.name} ({describe_built_in(hook, pause_end)})", "dim")
     if not prompt:
         for diagnostic in catalog.diagnostics:
             echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
@@ -111,8 +113,10 @@ def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
     return {"kind": HANDLER_NAMES[type(handler)], **fields}
 
 
-def describe_built_in(hook: Hook) -> str:
-    return hook.state if hook.state == ARMED else hook.state_text
+def describe_built_in(hook: Hook, pause_end: float) -> str:
+    if hook.state != ARMED:
+        return hook.state_text
+    return describe_pause(pause_end) if pause_end else hook.state
 
 
 def describe_for_prompt(hooks: list[Hook]) -> str:

@@ -9,6 +9,7 @@ import click
 
 from boathook.assembly import resolve_start
 from boathook.cli.common_options import EVENT, project_option
+from boathook.cli.person import require_person
 from boathook.cli.show import echo
 from boathook.core.event import PRE_TOOL, EventKind, find_kind
 from boathook.core.json_text import dumps
@@ -121,6 +122,8 @@ def create_hook(
         if any(ord(char) < 32 for char in source):
             raise ConfigError("a pattern cannot contain control characters or line breaks: write them as \\n, \\t …")
     folder = f"{_find_hooks_folder(project, user=user)}/{name}"
+    if user:
+        require_person(files=[folder])
     if os.path.lexists(folder):
         raise ConfigError(f"{folder} exists already: choose another name, or remove it")
     blocks = pattern is not None and found.is_pre

@@ -161,8 +161,8 @@ def dispatch(
         not_reached, background = not_reached + background, ()
     skipped = skips(state.event)
     verdict = Verdict(state.event, event, _join_refusals(state, outcome), state.runs, (), skipped)
-    if message := verdict.trust_message:
-        verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
+    if messages := verdict.trust_messages:
+        verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=messages))
     skipped += tuple(Skip(hook.name, _explain_not_reached(state, outcome)) for hook in not_reached)
     verdict = verdict.replace(skipped=skipped)
     return verdict, tuple(call for hook in background for call in _make_calls(hook, state.event))

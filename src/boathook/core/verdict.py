@@ -246,9 +246,9 @@ class Verdict(Value):
         return f"[Hook blocked stop: {'; '.join(self.reasons)}]"
 
     @property
-    def trust_message(self) -> str:
-        """Return the notice about hooks that match and are not trusted, or are trusted and not there; "" if there are none."""
-        return "\n".join(text for text, is_about_trust in list_notices(self.skipped) if is_about_trust)
+    def trust_messages(self) -> tuple[str, ...]:
+        """Return the notices about hooks that match and are not trusted, or are trusted and not there."""
+        return tuple(text for text, is_about_trust in list_notices(self.skipped) if is_about_trust)
 
     @property
     def lifted(self) -> tuple[str, ...]:

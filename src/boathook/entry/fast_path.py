@@ -355,7 +355,8 @@ def _is_plain_command(tool_input: "Any", folder: str, rows: "Any") -> bool:
     """Whether a command names no word of a protected place and no program that changes something, so `may_disarm` says no."""
     if not isinstance(tool_input, dict):
         return False
-    text = "\n".join(iter_leaves(tool_input)).translate(NO_QUOTES).lower()
+    # A shell reads a line that ends with a backslash and the next one as one.
+    text = "\n".join(iter_leaves(tool_input)).replace("\\\n", "").translate(NO_QUOTES).lower()
     names = [token.rpartition("/")[2] for token in text.translate(NO_SEPARATORS).split()]
     whole = "\n".join((text, folder.lower(), *map(str, tool_input))).lower()
     return VAGUE_SIGNS.isdisjoint(text) and not any(

@@ -51,7 +51,9 @@ def list_own_files(installations: Any, host: str, folder: str) -> list[str]:
 def calls_boathook(host: str, text: str, event: str = "") -> bool:
     """Whether a file of a host still has our command: a record alone is not enough, because twice is better than never."""
     words = f"--host {host} --event {event} " if event else f"--host {host} "
-    return words in text and "hook_entry.py" in text
+    # A plugin has the words as a list.
+    is_plugin = not event and f'"--host", "{host}"' in text
+    return (words in text or is_plugin) and "hook_entry.py" in text
 
 
 def _list_objects(value: Any) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 
+from boathook.ledger.writer import make_timestamp
 from boathook.system.files import FileError, read_regular, write_private
 
 MAX_UNLOCK_SECONDS = 8 * 60 * 60
@@ -29,6 +30,10 @@ def read_unlock_end(state: str) -> float:
     is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
     is_possible = begin <= time.time() < end <= begin + MAX_UNLOCK_SECONDS
     return end if is_private and is_possible else 0.0
+
+
+def describe_pause(end: float) -> str:
+    return f"paused until {make_timestamp(end)[11:16]} UTC. To end the pause: boathook unlock --end"
 
 
 def write_unlock(state: str, seconds: float) -> float:

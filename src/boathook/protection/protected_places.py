@@ -18,6 +18,7 @@ from boathook.hosts.setup import Setup, list_setups
 from boathook.protection.objections import make_filter_row
 from boathook.protection.own_programs import FOLDER_VARIABLES
 from boathook.protection.protection import AgentProgram, ProtectedPlace, Protection
+from boathook.sources.installed_line import parse_command
 from boathook.sources.source import SOURCES
 from boathook.system.files import FileError, read_regular
 from boathook.system.locations import Locations, find_home, read_environment
@@ -150,11 +151,11 @@ def _list_installation_places(installations: list[dict[str, object]], locations:
         yield ProtectedPlace(_PACKAGE, what)
     prefixes = [sys.prefix] if sys.prefix != sys.base_prefix else []
     for installation in installations:
-        python = str(installation.get("command", "")).split(" ")[0].strip("'\"")
-        prefix = os.path.dirname(os.path.dirname(python))
-        if python.startswith("/") and os.path.exists(f"{prefix}/pyvenv.cfg"):
+        command = parse_command(installation.get("command"))
+        prefix = os.path.dirname(os.path.dirname(command.python)) if command is not None else ""
+        if prefix and os.path.exists(f"{prefix}/pyvenv.cfg"):
             prefixes.append(prefix)
-    # Whoever works inside an environment changes files there all day.
+    # A person who works inside an environment changes files there all day.
     yield from (ProtectedPlace(prefix, what) for prefix in prefixes if not _is_in_any(locations.start, [prefix]))
 
 
