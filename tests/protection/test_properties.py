@@ -92,3 +92,11 @@ def test_wrappers_hide_nothing(guarded: GuardedHome, wrappers: list[str], comman
 
     assert guarded.find_objection(case)
     assert _hands_over(guarded, case)
+
+
+def test_a_call_that_takes_long_to_judge_is_a_question(guarded: GuardedHome) -> None:
+    links = " ".join(f"s{number}" for number in range(2_000))
+    files = " ".join(f"x{number}" for number in range(2_000))
+    case = {"command": f"ln -s {links} d; rm -f {files}; true"}
+
+    assert "cannot be read within" in guarded.find_objection(case)

@@ -43,6 +43,7 @@ _IMPLIED_PATHS = {"clean": ".", "stash": ".", "uv": ".venv"}
 _PRINTERS = frozenset(("base64", "base32", "xxd", "printf", "openssl", "rev", "tr", "eval"))
 # Programs that print the names of what is in a folder.
 _LISTERS = frozenset(("ls", "find"))
+_MODULE = ("boathook", ".")
 _PATCH_LINES = ("*** ", "+++ ", "--- ", "rename ")
 
 
@@ -103,7 +104,9 @@ def _has_word(text: str, words: "Iterable[str]") -> bool:
         while at >= 0:
             end = at + len(word)
             is_start = at == 0 or text[at - 1] not in _NAME_SIGNS or word[0] == "."
-            if is_start and (word[-1] == "=" or text[end : end + 1] not in _NAME_SIGNS or not text[end : end + 1]):
+            after = text[end : end + 1]
+            # Code names a module of ours with a dot behind it.
+            if is_start and (word[-1] == "=" or after not in _NAME_SIGNS or not after or (word, after) == _MODULE):
                 return True
             at = text.find(word, at + 1)
     return False
@@ -129,9 +132,10 @@ def _may_change(
 ) -> bool:
     tokens = text.translate(_SPLIT).split()
     names = {token.rpartition("/")[2].lower() for token in tokens}
-    has_verb = not verbs.isdisjoint(names)
-    if not has_verb and _has_vague_program(text):
-        has_verb = True
+    has_verb = not verbs.isdisjoint(names) or _has_vague_program(text)
+    # Where a path leads after that is for the reader of shell commands.
+    if any(name in names for name in _FOLDER_CHANGES) and (has_verb or ">" in text):
+        return True
     if not has_verb:
         if ">" not in text:
             return False
@@ -142,21 +146,10 @@ def _may_change(
         return True
     if len(tokens) > _MAX_TOKENS:
         return True
-    starts = [*bases, *((home,) if any(name in names for name in _FOLDER_CHANGES) else ())]
-    given = len(starts)
-    paths: list[str] = []
-    seen: set[str] = set()
-    for at, token in enumerate(tokens):
-        if at and tokens[at - 1] in _FOLDER_CHANGES and token not in verbs:
-            starts.append(token)
-        elif token not in seen:
-            seen.add(token)
-            paths.append(token)
-    if _has_protected_path(starts[given:], bases, places, home, find_real, counts_above=False):
-        return True
+    paths = list(dict.fromkeys(tokens))
     paths += [_IMPLIED_PATHS[name] for name in names if name in _IMPLIED_PATHS]
     paths += [path[2:] for path in paths if len(path) > 2 and path[0] == "-" and path[1] != "-"]
-    return _has_protected_path(paths, starts, places, home, find_real)
+    return _has_protected_path(paths, bases, places, home, find_real)
 
 
 def _has_vague_program(text: str) -> bool:
@@ -191,10 +184,8 @@ def _has_protected_path(
     places: "Places",
     home: str,
     find_real: "Callable[[str], str]",
-    *,
-    counts_above: bool = True,
 ) -> bool:
-    """Whether a path is a protected place, in one, or (if that counts) holds one."""
+    """Whether a path is a protected place, in one, or holds one."""
     lines, beginnings = places
     for path in paths:
         path = _expand_home(path, home).removeprefix("file://")  # noqa: PLW2901
@@ -211,7 +202,7 @@ def _has_protected_path(
                 lower = one.lower().rstrip("/")
                 if f"\n{lower}\n" in lines or lower.startswith(beginnings):
                     return True
-                if counts_above and f"\n{lower}/" in lines:
+                if f"\n{lower}/" in lines:
                     return True
     return False
 

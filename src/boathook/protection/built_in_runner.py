@@ -19,6 +19,8 @@ class BuiltInHooks:
 
     def __init__(self, state: str) -> None:
         self._state = state
+        # Why the last event that was looked at is objected to, so that it is judged once.
+        self._last: tuple[Hook, Event, str] | None = None
 
     def list_objecting(self, hooks: tuple[Hook, ...], event: Event) -> tuple[Hook, ...]:
         """Return the built-in hooks that object to an event; one that fails is among them, and its failure blocks."""
@@ -40,7 +42,12 @@ class BuiltInHooks:
             return True
 
     def _find_objection(self, hook: Hook, event: Event) -> str:
-        return "" if read_unlock_end(self._state) > 0 else find_hook_objection(hook, event)
+        last = self._last
+        if last is not None and last[0] is hook and last[1] is event:
+            return last[2]
+        reason = "" if read_unlock_end(self._state) > 0 else find_hook_objection(hook, event)
+        self._last = hook, event, reason
+        return reason
 
 
 def find_hook_objection(hook: Hook, event: Event) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -44,6 +45,14 @@ _WAY_OUT = "If a person wants this, they can pause self-protection in a terminal
 _MAX_CODE_STRINGS = 200
 _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 _SHOWN_MATCHES_HIDDEN = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
+# Modules of ours that permit calls, trust hooks, or run our commands.
+_OWN_MODULES = re.compile(
+    r"\bboathook\.(?:permits|trust|install|cli|ledger|assembly|loader|__main__)\b"
+    r"|\bfrom\s+boathook\s+import\s+[\w\s,()]*\b(?:permits|trust|install|cli|ledger|assembly|loader)\b"
+    r"|\brun_module\b[^\n]*boathook"
+)
+# How long one call may be judged, in seconds of processor time. A longer one is a question to a person.
+_MAX_SECONDS = 2.0
 # Programs that take what they change from a list that cannot be known.
 _UNKNOWN_CHANGERS = frozenset(
     ("cp", "scp", "install", "rsync", "ln", "tar", "curl", "wget", "dd", "sort", "docker", "podman")
@@ -57,6 +66,7 @@ def find_objection(
     row = make_filter_row(protection)
     if not may_disarm(event.tool_name, event.tool_input, event.work_dir, row, view.find_real):
         return ""
+    protection = protection.add_switches("\n".join(iter_leaves(event.tool_input)))
     what = _Examination(protection, view, load_rows).examine(event)
     return f"Self-protection: this call would {what}. {_WAY_OUT}" if what else ""
 
@@ -66,12 +76,27 @@ def make_filter_row(protection: Protection) -> DisarmRow:
     return protection.words, CHANGING_PROGRAMS, places, protection.home, READING_TOOLS
 
 
+class _TooLong(Exception):
+    """A call cannot be judged in time."""
+
+
 class _Examination:
     def __init__(self, protection: Protection, view: FileView, load_rows: Callable[[], dict[str, Any]]) -> None:
         self._protection, self._view, self._load_rows = protection, view, load_rows
         self._finder = PlaceFinder(protection, view)
+        self._end = time.thread_time() + _MAX_SECONDS
 
     def examine(self, event: Event) -> str:
+        try:
+            return self._examine(event)
+        except _TooLong:
+            return f"do something that cannot be read within {_MAX_SECONDS:g} seconds, and may change what guards you"
+
+    def _check_time(self) -> None:
+        if time.thread_time() > self._end:
+            raise _TooLong
+
+    def _examine(self, event: Event) -> str:
         for write in list_writes(event):
             path = write.path.removeprefix("file://")
             paths = dict.fromkeys((path, unquote(path)))
@@ -101,6 +126,7 @@ class _Examination:
         return ""
 
     def _judge_program(self, started: Started, reader: StartedReader, links: dict[str, str]) -> str:
+        self._check_time()
         what = (
             describe_own_command(started, self._protection, self._load_rows)
             or describe_package_change(started)
@@ -119,6 +145,7 @@ class _Examination:
         return self._judge_unknown_paths(changes, started, reader, links)
 
     def _judge_change(self, change: PathChange, folder: str, links: dict[str, str], program: str) -> str:
+        self._check_time()
         if not change.path or "\n" in change.path.strip():
             return ""
         place = self._finder.find(change, _make_absolute(change.path, folder), links)
@@ -127,6 +154,7 @@ class _Examination:
     def _judge_unknown_program(self, started: Started, links: dict[str, str]) -> str:
         """A program that is not known here may change what it is called with."""
         for word in started.words[1:]:
+            self._check_time()
             path = word.partition("=")[2] if word.startswith("-") else word
             if not path or isinstance(path, FoundPath):
                 continue
@@ -135,6 +163,8 @@ class _Examination:
         return ""
 
     def _judge_code(self, code: str, started: Started, links: dict[str, str]) -> str:
+        if _OWN_MODULES.search(code):
+            return f"use modules of boathook that change what guards you (by code of `{started.name}`)"
         if not may_change_files(code):
             return ""
         strings = list_code_strings(code)[:_MAX_CODE_STRINGS]
@@ -197,6 +227,7 @@ class _Examination:
 
     def _find_named(self, reader: StartedReader, links: dict[str, str]) -> ProtectedPlace | None:
         for text, folder in reader.words:
+            self._check_time()
             for path in dict.fromkeys((text, text.partition("=")[2], *text.split())):
                 if path and len(path) < 4096 and "\n" not in path:
                     place = self._finder.is_named(_make_absolute(path, folder), links)

@@ -17,7 +17,7 @@ from boathook.hosts.host import load_host
 from boathook.hosts.setup import Setup, list_setups
 from boathook.protection.objections import make_filter_row
 from boathook.protection.own_programs import FOLDER_VARIABLES
-from boathook.protection.protection import AgentProgram, ProtectedPlace, Protection
+from boathook.protection.protection import AgentProgram, HookSwitch, ProtectedPlace, Protection
 from boathook.sources.installed_line import parse_command
 from boathook.sources.source import SOURCES
 from boathook.system.files import FileError, read_regular
@@ -71,7 +71,8 @@ def find_protection(locations: Locations, hooks: Iterable[Hook]) -> tuple[Protec
     roots = dict.fromkeys(path for one in (home, *locations.projects) for path in (one, os.path.realpath(one)))
     variables = tuple(name for name in FOLDER_VARIABLES if env.get(name.encode()))
     agents = tuple(_describe_agent(setup) for setup in list_setups() if setup.off_words or setup.home[0])
-    return Protection(tuple(known.values()), agents, home, tuple(roots), variables), (registry,)
+    switches = tuple(_list_switches(locations, home))
+    return Protection(tuple(known.values()), agents, home, tuple(roots), variables, switches), (registry,)
 
 
 def _list_user_places(locations: Locations) -> Iterator[ProtectedPlace]:
@@ -136,6 +137,18 @@ def _list_agent_files(setup: Setup, locations: Locations, home: str) -> Iterator
         yield from own
         if own:
             yield from (f"{top}/{switch}" for switch in switches)
+
+
+def _list_switches(locations: Locations, home: str) -> Iterator[HookSwitch]:
+    """Return the files of a project that turn the hooks of an agent off which calls boathook everywhere."""
+    for setup in list_setups():
+        path = f"{_find_agent_home(setup, home)}/{setup.user_file}"
+        if not setup.user_file or not calls_boathook(setup.name, _read_text(path)):
+            continue
+        what = f"a file that turns the hooks of {load_host(setup.name).title} off"
+        for project in dict.fromkeys(one for one in (*locations.projects, locations.start) if one):
+            for switch in setup.switches:
+                yield from (HookSwitch(f"{project}/{name}", switch.place, what) for name in switch.project)
 
 
 def _find_agent_home(setup: Setup, home: str) -> str:

@@ -27,6 +27,14 @@ class ProtectedPlace(Value):
     what: str
 
 
+class HookSwitch(Value):
+    """A file of a project in which `keys` turn the hooks of an agent off: it is protected from calls that name them."""
+
+    path: str
+    keys: tuple[str, ...]
+    what: str
+
+
 class AgentProgram(Value):
     """How an agent is started with its hooks turned off: its programs, words in their arguments, and variables."""
 
@@ -37,33 +45,46 @@ class AgentProgram(Value):
 
 
 class Protection(Value):
-    # `real_places` are the places once more if links lead there. `roots` are the home folder and the projects: a change above or at
-    # one of them is an everyday change of something else, unless it takes a place with it.
+    # `roots` are the home folder and the projects: a change above or at one of them is an everyday change of something else,
+    # unless it takes a place with it.
     places: tuple[ProtectedPlace, ...] = ()
     agents: tuple[AgentProgram, ...] = ()
     home: str = ""
     roots: tuple[str, ...] = ()
     # Variables that are set for the agent and decide where boathook's folders are.
     set_variables: tuple[str, ...] = ()
+    switches: tuple[HookSwitch, ...] = ()
+
+    def add_switches(self, text: str) -> Protection:
+        """Return it for a call with some text: files that turn hooks off by keys in this text are places, too."""
+        lower = text.lower()
+        named = [one for one in self.switches if all(key.lower() in lower for key in one.keys)]
+        places = (*self.places, *(ProtectedPlace(one.path, one.what) for one in named))
+        return self.replace(places=places) if named else self
 
     def to_data(self) -> tuple[Any, ...]:
         return (
             tuple(place.to_tuple() for place in self.places),
             tuple(agent.to_tuple() for agent in self.agents),
             *(self.home, self.roots, self.set_variables),
+            tuple(switch.to_tuple() for switch in self.switches),
         )
 
     @classmethod
     def from_data(cls, data: tuple[Any, ...]) -> Protection:
-        places, agents, *rest = data
+        places, agents, home, roots, variables, switches = data
         return cls(
-            tuple(ProtectedPlace(*place) for place in places), tuple(AgentProgram(*agent) for agent in agents), *rest
+            tuple(ProtectedPlace(*place) for place in places),
+            tuple(AgentProgram(*agent) for agent in agents),
+            *(home, roots, variables),
+            tuple(HookSwitch(*switch) for switch in switches),
         )
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words without one of which no call names a place or takes guards away (see `core.disarm_prefilter`)."""
         names = [self._choose_word(place.path) for place in self.places]
+        names += [switch.path.rsplit("/", 2)[1] for switch in self.switches]
         off = [word.partition(" ")[0] for agent in self.agents for word in (*agent.words, *agent.variables)]
         return tuple(dict.fromkeys(word.lower() for word in (*_COMMAND_WORDS, *names, *off) if word))
 
