@@ -30,7 +30,7 @@ MAX_PATTERN_CHARS = 4096
 MAX_PATTERN_WEIGHT = 20_000
 # Of all patterns in the HOOK.md files of a project, or in one settings.json: some hundred plain ones fit, and some of the
 # largest.
-_MAX_WEIGHT_TOGETHER, _MIN_PATTERN_WEIGHT = 40_000, 150
+_MAX_WEIGHT_TOGETHER, _MIN_PATTERN_WEIGHT = 40_000, 200
 # The weight of a class such as \pL, which has hundreds of ranges.
 _CLASS_WEIGHT = 1200
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
