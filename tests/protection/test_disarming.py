@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from boathook.core.disarm_prefilter import may_disarm
+from boathook.entry.fast_path import _is_plain_command
 from boathook.system.locations import RealPaths
 from tests.protection.guarded_home import GuardedHome, describe_case, read_cases
 
@@ -32,7 +33,9 @@ def test_the_fast_path_hands_over_every_way_to_disarm(guarded: GuardedHome) -> N
     kept = []
     for case in DISARMING:
         event = guarded.make_event(case)
-        if not may_disarm(event.tool_name, event.tool_input, event.work_dir, guarded.filter_row, RealPaths().find):
+        row = guarded.filter_row
+        is_plain = event.tool_name == "Shell" and _is_plain_command(event.tool_input, event.work_dir, [row])
+        if is_plain or not may_disarm(event.tool_name, event.tool_input, event.work_dir, row, RealPaths().find):
             kept.append(case)
 
     assert kept == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boathook.shell.interpreters import INTERPRETER_NAMES
 from boathook.shell.path_changes import RULES
 from boathook.shell.started import SHELLS, WRAPPERS
 
@@ -11,26 +12,7 @@ _WORDS = (
     *("checkout", "restore", "clean", "stash", "apply", "am", "archive"),
     *("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fprint0", "-fls"),
 )
-_INTERPRETERS = (
-    *(
-        "python",
-        "python2",
-        "python3",
-        "pypy",
-        "pypy3",
-        "perl",
-        "ruby",
-        "node",
-        "nodejs",
-        "deno",
-        "bun",
-        "php",
-        "lua",
-        "luajit",
-    ),
-    *("osascript", "tclsh", "guile", "rscript", "awk", "gawk", "mawk", "nawk", "sed", "gsed"),
-    *(f"python3.{minor}" for minor in range(6, 30)),
-)
+_STREAM_EDITORS = ("awk", "gawk", "mawk", "nawk", "sed", "gsed")
 _STARTERS = (
     "xargs",
     "parallel",
@@ -52,7 +34,8 @@ CHANGING_PROGRAMS = frozenset(
     for word in (
         *(name for name in RULES if name not in _BY_WORD),
         *_WORDS,
-        *_INTERPRETERS,
+        *INTERPRETER_NAMES,
+        *_STREAM_EDITORS,
         *_STARTERS,
         *SHELLS,
         *WRAPPERS,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from boathook.core.value import Value
+from boathook.shell.interpreters import is_interpreter, remove_version
 from boathook.shell.scope import UNKNOWN, FoundPath
 from boathook.shell.started import Started, list_found_paths, list_operands, skip_options
 
@@ -19,7 +20,6 @@ _ADDS_MODE = re.compile(r"[ugoa]*\+[rwxX]+(,[ugoa]*\+[rwxX]+)*")
 _DIFF_FILE = re.compile(
     r"^(?:---|\+\+\+|rename (?:from|to)|\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:) *([^\t\n]+)", re.M
 )
-_VERSION = re.compile(r"(?<=python)\d[\d.]*$|(?<=pypy)\d[\d.]*$|(?<=pip)[\d.]+$")
 _INPLACE = re.compile(r"-[A-Za-z0-9]*i.*")
 
 
@@ -40,9 +40,11 @@ Rule = Callable[[Started, list[str]], Changes]
 
 def list_path_changes(started: Started) -> list[PathChange] | None:
     """Return the paths that a program changes, without its redirections; None if the program is not known here."""
-    name = _VERSION.sub("", started.name)
+    name = remove_version(started.name)
     rule = RULES.get(started.name) or RULES.get(name)
-    if rule is None and started.name not in READERS and name not in READERS:
+    # What interpreters change is in their code.
+    is_known = not {started.name, name}.isdisjoint(READERS) or is_interpreter(name)
+    if rule is None and not is_known:
         return None
     return list(rule(started, list(started.words[1:]))) if rule else []
 
