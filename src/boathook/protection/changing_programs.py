@@ -6,8 +6,8 @@ from boathook.shell.interpreters import INTERPRETER_NAMES
 from boathook.shell.path_changes import RULES
 from boathook.shell.started import SHELLS, WRAPPERS
 
-# Programs of which only some calls change something, by the words of these calls.
-_BY_WORD = frozenset(("git", "find", "code", "cursor", "sort", "gcc", "cc", "http", "pandoc", "gpg"))
+# Programs that are called all day, and change something only with one of these words.
+BY_WORD = frozenset(("git", "find"))
 _WORDS = (
     *("checkout", "restore", "clean", "stash", "apply", "am", "archive"),
     *("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fprint0", "-fls"),
@@ -32,7 +32,7 @@ _STARTERS = (
 CHANGING_PROGRAMS = frozenset(
     word.lower()
     for word in (
-        *(name for name in RULES if name not in _BY_WORD),
+        *(name for name in RULES if name not in BY_WORD),
         *_WORDS,
         *INTERPRETER_NAMES,
         *_STREAM_EDITORS,

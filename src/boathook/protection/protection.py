@@ -37,8 +37,8 @@ class AgentProgram(Value):
 
 
 class Protection(Value):
-    # `real_places` are the places once more if links lead there. `roots` are the home folder and the projects: a change above or at
-    # one of them is an everyday change of something else, unless it takes a place with it.
+    # `roots` are the home folder and the projects: a change above or at one of them is an everyday change of something else, unless
+    # it takes a place with it.
     places: tuple[ProtectedPlace, ...] = ()
     agents: tuple[AgentProgram, ...] = ()
     home: str = ""

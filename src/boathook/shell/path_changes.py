@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from boathook.core.value import Value
 from boathook.shell.interpreters import is_interpreter, remove_version
-from boathook.shell.scope import UNKNOWN, FoundPath
+from boathook.shell.scope import UNKNOWN
 from boathook.shell.started import Started, list_found_paths, list_operands, skip_options
 
 EXACT, TREE, OVERLAY, CREATE = "exact", "tree", "overlay", "create"
@@ -274,10 +274,6 @@ def _query(_: Started, arguments: list[str]) -> Changes:
         yield from (PathChange(path) for path in operands[:1])
 
 
-def _write_last(_: Started, arguments: list[str]) -> Changes:
-    yield from (PathChange(path) for path in list_operands(arguments)[-1:])
-
-
 def _write_output(_: Started, arguments: list[str]) -> Changes:
     yield from (PathChange(path) for path in find_option_values(arguments, "-o", "--output", "--out", "-w"))
 
@@ -305,7 +301,7 @@ def _handle_git(started: Started, arguments: list[str]) -> Changes:
         arguments = arguments[2 if arguments[0] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1 :]
     if not arguments or any(word in ("-n", "--dry-run", "--help", "-h") for word in arguments):
         return
-    rule = _GIT_RULES.get(arguments[0])
+    rule = GIT_RULES.get(arguments[0])
     if rule is None:
         return
     for change in rule(started, arguments[1:]):
@@ -359,7 +355,7 @@ def _apply_patch(started: Started, arguments: list[str]) -> Changes:
         yield from _read_diff(started.input_text)
 
 
-_GIT_RULES: dict[str, Rule] = {
+GIT_RULES: dict[str, Rule] = {
     "checkout": _checkout,
     "restore": _restore,
     "clean": _clean,
@@ -631,7 +627,3 @@ READERS = frozenset(
         ),
     )
 )
-
-
-def is_found(path: str) -> bool:
-    return isinstance(path, FoundPath)

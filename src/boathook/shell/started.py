@@ -90,11 +90,6 @@ class Started(Value):
     def name(self) -> str:
         return get_program_name(self.words)
 
-    def make_absolute(self, path: str) -> str:
-        if path.startswith(("/", UNKNOWN)):
-            return path
-        return f"{self.folder or UNKNOWN}/{path}"
-
 
 class StartedReader:
     """Finds all programs that a shell text starts. Takes linear time and never raises."""
