@@ -28,6 +28,9 @@ _STARTERS = (
     "at",
     "batch",
     "uv",
+    # Of `pnpm dlx`, `npm x`: a program is named with its version behind it.
+    "dlx",
+    "x",
 )
 CHANGING_PROGRAMS = frozenset(
     word.lower()

@@ -46,7 +46,10 @@ _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 _SHOWN_MATCHES_HIDDEN = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
 # Programs that take what they change from a list that cannot be known.
 _UNKNOWN_CHANGERS = frozenset(
-    ("cp", "scp", "install", "rsync", "ln", "tar", "curl", "wget", "dd", "sort", "docker", "podman")
+    (
+        *("cp", "scp", "install", "rsync", "ln", "tar", "curl", "wget", "dd", "sort", "docker", "podman"),
+        *("go", "clang", "g++", "uniq", "less", "tree"),
+    )
 )
 
 
@@ -115,7 +118,8 @@ class _Examination:
         if code := find_code(started):
             return self._judge_code(code, started, links)
         if changes is None:
-            return self._judge_unknown_program(started, links)
+            is_agent = any(started.name in agent.programs for agent in self._protection.agents)
+            return "" if is_agent else self._judge_unknown_program(started, links)
         return self._judge_unknown_paths(changes, started, reader, links)
 
     def _judge_change(self, change: PathChange, folder: str, links: dict[str, str], program: str) -> str:
