@@ -22,24 +22,38 @@ _PLAIN_PATTERN = re.compile(r"\^?(?:[\w.-]|\\\.)+\$?")
 
 def list_fd_commands(arguments: list[str]) -> list[tuple[str, ...]]:
     """Return the commands of `-x` and `-X`, with what is found in place of `{}` or behind them."""
-    commands: list[tuple[str, ...]] = []
-    starts = [at for at, word in enumerate(arguments) if word in _EXECUTES]
-    for at in starts:
-        behind = arguments[at + 1 :]
-        end = behind.index(";") if ";" in behind else len(behind)
-        found = _list_found(arguments[: starts[0]] + behind[end + 1 :])
-        command = behind[:end]
-        if not any(_PLACEHOLDER.search(word) for word in command):
-            command = [*command, "{}"]
-        commands.append(tuple(path for word in command for path in (found if _PLACEHOLDER.search(word) else [word])))
-    return commands
+    searching, commands = _split_commands(arguments)
+    found = _list_found(searching)
+    placed: list[tuple[str, ...]] = []
+    for command in commands:
+        words = command if any(_PLACEHOLDER.search(word) for word in command) else [*command, "{}"]
+        placed.append(tuple(path for word in words for path in (found if _PLACEHOLDER.search(word) else [word])))
+    return placed
+
+
+def _split_commands(arguments: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Return what is to be searched, and the commands, each of which goes to `;` or to the end."""
+    searching: list[str] = []
+    commands: list[list[str]] = []
+    is_command = False
+    for word in arguments:
+        if is_command and word != ";":
+            commands[-1].append(word)
+        elif is_command:
+            is_command = False
+        elif word in _EXECUTES:
+            is_command = True
+            commands.append([])
+        else:
+            searching.append(word)
+    return searching, commands
 
 
 def _list_found(arguments: list[str]) -> list[FoundPath]:
     operands, values = _split_options(arguments)
     folder = next((f"{value.rstrip('/')}/" for name, value in values if name == "--base-directory"), "")
     given = [value for name, value in values if name == "--search-path"]
-    starts = [*given, *(operands if given else operands[1:])] or ["."]
+    starts = [*given, *operands[1:]] or ["."]
     extensions = [f"*.{value.lstrip('.')}" for name, value in values if name in ("-e", "--extension")]
     is_glob = any(word in ("-g", "--glob") for word in arguments)
     names = extensions or [_make_name_pattern(operands[0], is_glob=is_glob) if operands else "*"]
