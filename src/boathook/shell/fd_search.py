@@ -14,7 +14,8 @@ _WITH_VALUE = frozenset(
         *("-C", "--batch-size", "--and"),
     )
 )
-_EXECUTES = ("-x", "--exec", "-X", "--exec-batch")
+# Flags and the first word of the command may be in one word with the option.
+_EXECUTES = re.compile(r"(-[HIuasgFipLl01q]*)[xX](.*)|(--)exec(?:-batch)?(?:=(.*))?", re.DOTALL)
 _SHOWS_HIDDEN = re.compile(r"-[A-Za-z]*[Hu][A-Za-z]*|--hidden|--unrestricted")
 _PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 _PLAIN_PATTERN = re.compile(r"\^?(?:[\w.-]|\\\.)+\$?")
@@ -41,9 +42,10 @@ def _split_commands(arguments: list[str]) -> tuple[list[str], list[list[str]]]:
             commands[-1].append(word)
         elif is_command:
             is_command = False
-        elif word in _EXECUTES:
+        elif match := _EXECUTES.fullmatch(word):
             is_command = True
-            commands.append([])
+            commands.append([text for text in (match[2], match[4]) if text])
+            searching += [match[1]] if match[1] and match[1] != "-" else []
         else:
             searching.append(word)
     return searching, commands

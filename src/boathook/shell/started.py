@@ -54,6 +54,7 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "pnpx": ("", 0),
     "bunx": ("-p --package", 0),
     "shx": ("", 0),
+    "corepack": ("", 0),
     "uvx": ("--from --with -p --python", 0),
     **dict.fromkeys(
         (
@@ -316,7 +317,7 @@ def unwrap(started: Started) -> Started:
             words = ["sh", *rest[rest.index("-c") :]]
             continue
         options, skipped = WRAPPERS[program]
-        rest = skip_options(rest, options)
+        rest = skip_options(_open_call_options(rest) if program in _PACKAGE_RUNNERS else rest, options)
         while rest and program in ("sudo", "doas", "env") and get_assigned_name(rest[0]):
             name, _, value = rest[0].partition("=")
             variables.append((name, value))
@@ -327,7 +328,7 @@ def unwrap(started: Started) -> Started:
 
 def _skip_runner(program: str, rest: list[str]) -> list[str] | None:
     if program in _PACKAGE_RUNNERS:
-        rest = skip_options(rest, _PACKAGE_RUNNER_VALUES)
+        rest = skip_options(_open_call_options(rest), _PACKAGE_RUNNER_VALUES)
         behind = rest[1:] if rest[:1] == ["run"] else rest
         if behind and behind[0] in _PACKAGE_PROGRAMS:
             return behind
@@ -346,6 +347,11 @@ def _read_package_call(words: list[str]) -> list[str]:
     if " " in words[0]:
         return ["sh", "-c", " ".join(words)]
     return [re.sub(r"(?<=\w)@[^/]*$", "", words[0]), *words[1:]]
+
+
+def _open_call_options(arguments: list[str]) -> list[str]:
+    """Return arguments in which the text of `--call=TEXT` is a word of its own."""
+    return [part for word in arguments for part in (word.split("=", 1) if word.startswith("--call=") else [word])]
 
 
 def _find_option_folder(arguments: list[str], folder: str, options: tuple[str, ...]) -> str:
