@@ -6,10 +6,10 @@ import pytest
 
 from boathook.cli.commands import COMMANDS, CommandRow
 from boathook.hosts.setup import list_setups
-from boathook.protection.changing_programs import CHANGING_PROGRAMS
+from boathook.protection.changing_programs import BY_WORD, CHANGING_PROGRAMS
 from boathook.protection.own_programs import describe_own_command
 from boathook.protection.protection import Protection
-from boathook.shell.path_changes import RULES
+from boathook.shell.path_changes import GIT_RULES, RULES
 from boathook.shell.started import Started
 from boathook.sources.source import SOURCES
 from tests.protection.guarded_home import GuardedHome
@@ -51,6 +51,8 @@ def test_every_switch_of_an_agent_turns_its_hooks_off() -> None:
 
 
 def test_a_program_of_the_table_of_changes_reaches_the_guard() -> None:
-    by_word = {"git", "find", "code", "cursor", "sort", "gcc", "cc", "http", "pandoc", "gpg"}
+    assert {name.lower() for name in RULES} - BY_WORD <= CHANGING_PROGRAMS
 
-    assert {name.lower() for name in RULES} - by_word <= CHANGING_PROGRAMS
+
+def test_a_word_of_a_call_of_git_that_changes_paths_reaches_the_guard() -> None:
+    assert set(GIT_RULES) <= CHANGING_PROGRAMS

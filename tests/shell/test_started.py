@@ -32,6 +32,12 @@ STARTED = {
     "rm $UNKNOWN": [("/p", "rm", UNKNOWN)],
     "rm x{a,b}": [("/p", "rm", "xa", "xb")],
     "command -v rm": [("/p", ":")],
+    "npm exec --yes -- rm y": [("/p", "rm", "y")],
+    "pnpm --filter a dlx rimraf@5.0.1 y": [("/p", "rimraf", "y")],
+    "npx -c 'rm y'": [("/p", "sh", "-c", "rm y"), ("/p", "rm", "y")],
+    "npm install rimraf": [("/p", "npm", "install", "rimraf")],
+    "ls a | entr -c cat /_": [("/p", "ls", "a"), ("/p", "entr", "-c", "cat", "/_"), ("/p", "cat", "a/*")],
+    "hyperfine -w 3 'rm y'": [("/p", "hyperfine", "-w", "3", "rm y"), ("/p", "rm", "y")],
 }
 
 
@@ -56,6 +62,13 @@ CHANGED = {
     "mkdir x": ["create x"],
     "chmod +x a": [],
     "chmod -R 0 a": ["tree a"],
+    "uniq -c a b": ["exact b"],
+    "uniq -f 1 a": [],
+    "xxd -c 4 a b": ["exact b"],
+    "sort -uo a b": ["exact a"],
+    "gawk -i inplace 1 a": ["exact inplace", "exact 1", "exact a"],
+    "yq -i . a": ["exact .", "exact a"],
+    "yq . a": [],
 }
 
 

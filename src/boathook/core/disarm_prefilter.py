@@ -38,7 +38,7 @@ _NAME_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _FOLDER_CHANGES = ("cd", "pushd")
 _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 # Programs that change a path without naming it.
-_IMPLIED_PATHS = {"clean": ".", "stash": ".", "uv": ".venv"}
+_IMPLIED_PATHS = {"clean": ".", "stash": ".", "uv": ".venv", "find": ".", "fd": ".", "fdfind": "."}
 # Programs that may print what another one then runs or changes.
 _PRINTERS = frozenset(("base64", "base32", "xxd", "printf", "openssl", "rev", "tr", "eval"))
 # Programs that print the names of what is in a folder.

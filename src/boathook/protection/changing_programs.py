@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
+from boathook.shell.interpreters import INTERPRETER_NAMES
 from boathook.shell.path_changes import RULES
 from boathook.shell.started import SHELLS, WRAPPERS
 
-# Programs of which only some calls change something, by the words of these calls.
-_BY_WORD = frozenset(("git", "find", "code", "cursor", "sort", "gcc", "cc", "http", "pandoc", "gpg"))
+# Programs that are called all day, and change something only with one of these words.
+BY_WORD = frozenset(("git", "find"))
 _WORDS = (
     *("checkout", "restore", "clean", "stash", "apply", "am", "archive"),
     *("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fprint0", "-fls"),
 )
-_INTERPRETERS = (
-    *(
-        "python",
-        "python2",
-        "python3",
-        "pypy",
-        "pypy3",
-        "perl",
-        "ruby",
-        "node",
-        "nodejs",
-        "deno",
-        "bun",
-        "php",
-        "lua",
-        "luajit",
-    ),
-    *("osascript", "tclsh", "guile", "rscript", "awk", "gawk", "mawk", "nawk", "sed", "gsed"),
-    *(f"python3.{minor}" for minor in range(6, 30)),
-)
+_STREAM_EDITORS = ("awk", "gawk", "mawk", "nawk", "sed", "gsed")
 _STARTERS = (
     "xargs",
     "parallel",
@@ -46,13 +28,17 @@ _STARTERS = (
     "at",
     "batch",
     "uv",
+    # Of `pnpm dlx`, `npm x`: a program is named with its version behind it.
+    "dlx",
+    "x",
 )
 CHANGING_PROGRAMS = frozenset(
     word.lower()
     for word in (
-        *(name for name in RULES if name not in _BY_WORD),
+        *(name for name in RULES if name not in BY_WORD),
         *_WORDS,
-        *_INTERPRETERS,
+        *INTERPRETER_NAMES,
+        *_STREAM_EDITORS,
         *_STARTERS,
         *SHELLS,
         *WRAPPERS,

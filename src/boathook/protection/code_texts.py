@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import re
 
+from boathook.shell.interpreters import is_interpreter
 from boathook.shell.started import Started
 
 _STRING = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"|`((?:\\.|[^`\\\n])*)`")
 _CHANGES = re.compile(
     r"writ|open\s*\([^)]*,[^)]*[\"'][rbt]*[wax+]|[\"']\s*>|unlink|remove|rmtree|rmdir|rename|replace|move|copy|chmod|chown|truncate|mkdir|touch|symlink|link\s*\("
-    r"|rm_r|rm_f|rmsync|rimraf|delete|extractall|spew|file_put_contents|dump|save|print\s*>|>\s*[\"']|\bw[ \t]+[~/.]",
+    r"|\brm\s*\(|rm_r|rm_f|rmsync|rimraf|delete|extractall|spew|file_put_contents|dump|save|print\s*>|>\s*[\"']|\bw[ \t]+[~/.]",
     re.IGNORECASE,
 )
 _RUNS = re.compile(r"system|popen|subprocess|exec|spawn|shell|run\s*\(|`|qx|\|\s*getline|call\s*\(", re.IGNORECASE)
-_INTERPRETER = re.compile(
-    r"(?:python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|osascript|tclsh|guile|Rscript)[\d.]*w?"
-)
 # Programs whose first operand is code.
 _STREAM_EDITORS = re.compile(r"g?sed|[gmn]?awk|jq|yq|ex|ed|vim?|nvim|emacs")
-_CODE_OPTION = re.compile(r"-\w*[cerEBp]|--(?:eval|exec|execute|print|command)|eval|run")
-
-
-def is_interpreter(started: Started) -> bool:
-    return _INTERPRETER.fullmatch(started.name) is not None
+_CODE_OPTION = re.compile(r"-\w*[cerEBp]|--(?:eval|exec|execute|print|command)|-[Cc]ommand|eval|run")
 
 
 def find_code(started: Started) -> str:
@@ -30,7 +24,7 @@ def find_code(started: Started) -> str:
     words = started.words
     if _STREAM_EDITORS.fullmatch(started.name):
         return "\n".join((*(word for word in words[1:] if " " in word or ">" in word), started.input_text))
-    if not is_interpreter(started):
+    if not is_interpreter(started.name):
         return ""
     codes = [words[at + 1] for at, word in enumerate(words[:-1]) if at and _CODE_OPTION.fullmatch(word)]
     # `-e` may be glued to its code.

@@ -20,7 +20,6 @@ from boathook.core.tool_kinds import SHELL, find_call_kinds
 from boathook.protection.changing_programs import CHANGING_PROGRAMS
 from boathook.protection.code_texts import (
     find_code,
-    is_interpreter,
     list_code_strings,
     may_change_files,
     may_run_commands,
@@ -33,6 +32,7 @@ from boathook.protection.own_programs import (
 )
 from boathook.protection.path_match import FileView, PlaceFinder
 from boathook.protection.protection import ProtectedPlace, Protection
+from boathook.shell.interpreters import is_interpreter
 from boathook.shell.path_changes import EXACT, TREE, PathChange, list_path_changes, list_redirected
 from boathook.shell.scope import UNKNOWN, FoundPath, ShellScope
 from boathook.shell.started import Started, StartedReader
@@ -55,7 +55,10 @@ _OWN_MODULES = re.compile(
 _MAX_SECONDS = 2.0
 # Programs that take what they change from a list that cannot be known.
 _UNKNOWN_CHANGERS = frozenset(
-    ("cp", "scp", "install", "rsync", "ln", "tar", "curl", "wget", "dd", "sort", "docker", "podman")
+    (
+        *("cp", "scp", "install", "rsync", "ln", "tar", "curl", "wget", "dd", "sort", "docker", "podman"),
+        *("go", "clang", "g++", "uniq", "less", "tree"),
+    )
 )
 
 
@@ -138,10 +141,11 @@ class _Examination:
         for change in (*(changes or ()), *list_redirected(started)):
             if what := self._judge_change(change, started.folder, links, started.name):
                 return what
-        if changes is None:
-            return self._judge_unknown_program(started, links)
         if code := find_code(started):
             return self._judge_code(code, started, links)
+        if changes is None:
+            is_agent = any(started.name in agent.programs for agent in self._protection.agents)
+            return "" if is_agent else self._judge_unknown_program(started, links)
         return self._judge_unknown_paths(changes, started, reader, links)
 
     def _judge_change(self, change: PathChange, folder: str, links: dict[str, str], program: str) -> str:
@@ -196,7 +200,7 @@ class _Examination:
             scope = ShellScope(started.folder, {"HOME": self._protection.home}, depth)
             reader.read(text, scope)
             for inner in reader.started:
-                if not is_interpreter(inner) and (what := self._judge_program(inner, reader, scope.links)):
+                if not is_interpreter(inner.name) and (what := self._judge_program(inner, reader, scope.links)):
                     return what
         return ""
 

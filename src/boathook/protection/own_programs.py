@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import Any
 
 from boathook.protection.protection import AgentProgram, Protection
+from boathook.shell.interpreters import is_python
 from boathook.shell.scope import UNKNOWN, get_program_name
 from boathook.shell.started import Started, list_operands
 
 _PROGRAM = "boathook"
 # The rows are above this package, and are needed only where a call names boathook.
 _COMMAND_ROWS = "boathook.cli.commands"
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PACKAGE_MANAGERS = frozenset(
     (
         "pip",
@@ -74,7 +74,7 @@ def _find_own_words(words: list[str]) -> list[str] | None:
     name = get_program_name(words)
     if name == _PROGRAM:
         return words[1:]
-    if not _PYTHON.fullmatch(name):
+    if not is_python(name):
         return None
     for at, word in enumerate(words[1:], 1):
         module = words[at + 1] if word.startswith("-") and word.endswith("m") and at + 1 < len(words) else ""
@@ -103,7 +103,7 @@ def _has_other_home(started: Started, protection: Protection) -> bool:
 
 def describe_package_change(started: Started) -> str:
     words = list(started.words)
-    if _PYTHON.fullmatch(started.name) and "-m" in words:
+    if is_python(started.name) and "-m" in words:
         words = words[words.index("-m") + 1 :]
     name = get_program_name(words)
     if name not in _PACKAGE_MANAGERS and not re.fullmatch(r"pip[\d.]+", name):

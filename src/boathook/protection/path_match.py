@@ -161,6 +161,8 @@ class PlaceFinder:
                 below = [[*place_parts, *split_path(path)] for path in self._view.list_below(place.path)]
                 for parts in (*above, *below, *([] if filters.names or filters.paths else [start_parts])):
                     depth = len(parts) - len(start_parts)
+                    if filters.skips_hidden and any(part.startswith(".") for part in parts[len(start_parts) :]):
+                        continue
                     if depth <= filters.max_depth and _is_found(
                         parts, start_parts, str(found), filters.names, filters.paths
                     ):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from boathook.core.value import Value
-from boathook.shell.scope import UNKNOWN, FoundPath
+from boathook.shell.interpreters import is_interpreter, remove_version
+from boathook.shell.scope import UNKNOWN
 from boathook.shell.started import Started, list_found_paths, list_operands, skip_options
 
 EXACT, TREE, OVERLAY, CREATE = "exact", "tree", "overlay", "create"
@@ -19,7 +21,6 @@ _ADDS_MODE = re.compile(r"[ugoa]*\+[rwxX]+(,[ugoa]*\+[rwxX]+)*")
 _DIFF_FILE = re.compile(
     r"^(?:---|\+\+\+|rename (?:from|to)|\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:) *([^\t\n]+)", re.M
 )
-_VERSION = re.compile(r"(?<=python)\d[\d.]*$|(?<=pypy)\d[\d.]*$|(?<=pip)[\d.]+$")
 _INPLACE = re.compile(r"-[A-Za-z0-9]*i.*")
 
 
@@ -40,9 +41,11 @@ Rule = Callable[[Started, list[str]], Changes]
 
 def list_path_changes(started: Started) -> list[PathChange] | None:
     """Return the paths that a program changes, without its redirections; None if the program is not known here."""
-    name = _VERSION.sub("", started.name)
+    name = remove_version(started.name)
     rule = RULES.get(started.name) or RULES.get(name)
-    if rule is None and started.name not in READERS and name not in READERS:
+    # What interpreters change is in their code.
+    is_known = not {started.name, name}.isdisjoint(_KNOWN_PROGRAMS) or is_interpreter(name)
+    if rule is None and not is_known:
         return None
     return list(rule(started, list(started.words[1:]))) if rule else []
 
@@ -170,13 +173,29 @@ def _synchronize(_: Started, arguments: list[str]) -> Changes:
 
 
 def _edit_stream(_: Started, arguments: list[str]) -> Changes:
-    """`sed -i`, `perl -i`, `ruby -i`: without the option nothing is changed."""
+    """`sed -i`, `perl -i`, `ruby -i`, `yq -i`: without the option nothing is changed."""
     is_inplace = any(_INPLACE.fullmatch(word) and not word.startswith("--") for word in arguments) or has_option(
-        arguments, "", "--in-place"
+        arguments, "", "--in-place", "--inplace"
     )
     if is_inplace:
         # The script is an operand that is not a path, or hardly one.
         yield from (PathChange(path) for path in list_operands(arguments))
+
+
+def _edit_records(_: Started, arguments: list[str]) -> Changes:
+    """`awk -i inplace`."""
+    if any("inplace" in value for value in find_option_values(arguments, "-i", "--include")):
+        yield from (PathChange(path) for path in list_operands(arguments))
+
+
+def _write_second(started: Started, arguments: list[str]) -> Changes:
+    """`uniq INPUT OUTPUT`, `xxd INPUT OUTPUT`."""
+    with_value = "-c -g -l -n -o -R -s" if started.name == "xxd" else "-f -s -w"
+    paths: list[str] = []
+    while rest := skip_options(arguments, with_value):
+        paths.append(rest[0])
+        arguments = rest[1:]
+    yield from (PathChange(path) for path in paths[1:])
 
 
 def _write_raw(_: Started, arguments: list[str]) -> Changes:
@@ -272,12 +291,21 @@ def _query(_: Started, arguments: list[str]) -> Changes:
         yield from (PathChange(path) for path in operands[:1])
 
 
-def _write_last(_: Started, arguments: list[str]) -> Changes:
-    yield from (PathChange(path) for path in list_operands(arguments)[-1:])
-
-
 def _write_output(_: Started, arguments: list[str]) -> Changes:
-    yield from (PathChange(path) for path in find_option_values(arguments, "-o", "--output", "--out", "-w"))
+    names = ("-o", "--output", "--out", "-w", "-O", "--log-file", "--report-file", "-out", "-keyout", "-coverprofile")
+    yield from (PathChange(path) for path in find_option_values(arguments, *names))
+    # The letter may be the last of several.
+    behind = pairwise(arguments)
+    yield from (PathChange(path) for word, path in behind if re.fullmatch(r"-[A-Za-z]+o", word))
+
+
+def _export_results(_: Started, arguments: list[str]) -> Changes:
+    names = {word.partition("=")[0] for word in arguments if word.startswith("--export-")}
+    yield from (PathChange(path) for path in find_option_values(arguments, *names, "--output"))
+
+
+def _write_history(_: Started, arguments: list[str]) -> Changes:
+    yield from (PathChange(path) for path in find_option_values(arguments, "-a", "-w"))
 
 
 def _run_module(started: Started, arguments: list[str]) -> Changes:
@@ -303,7 +331,7 @@ def _handle_git(started: Started, arguments: list[str]) -> Changes:
         arguments = arguments[2 if arguments[0] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1 :]
     if not arguments or any(word in ("-n", "--dry-run", "--help", "-h") for word in arguments):
         return
-    rule = _GIT_RULES.get(arguments[0])
+    rule = GIT_RULES.get(arguments[0])
     if rule is None:
         return
     for change in rule(started, arguments[1:]):
@@ -357,7 +385,7 @@ def _apply_patch(started: Started, arguments: list[str]) -> Changes:
         yield from _read_diff(started.input_text)
 
 
-_GIT_RULES: dict[str, Rule] = {
+GIT_RULES: dict[str, Rule] = {
     "checkout": _checkout,
     "restore": _restore,
     "clean": _clean,
@@ -372,7 +400,8 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("rm", "srm", "del"), _remove),
     **dict.fromkeys(("unlink", "rmdir", "tee", "truncate", "touch", "sponge", "mkfifo", "mknod"), _change_exactly),
     **dict.fromkeys(
-        ("ed", "ex", "vi", "vim", "nvim", "nano", "emacs", "pico", "micro", "code", "cursor"), _change_exactly
+        ("ed", "ex", "vi", "vim", "nvim", "nano", "emacs", "pico", "micro", "code", "code-insiders", "cursor"),
+        _change_exactly,
     ),
     **dict.fromkeys(("shred", "wipe", "trash", "trash-put", "trash-rm", "gio", "rimraf"), _change_trees),
     **dict.fromkeys(
@@ -382,254 +411,77 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("cp", "gcp", "scp", "ditto"), _copy),
     **dict.fromkeys(("ln", "link"), _link),
     **dict.fromkeys(("rsync", "rclone"), _synchronize),
-    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _edit_stream),
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby", "yq"), _edit_stream),
     **dict.fromkeys(("tar", "bsdtar", "gtar", "cpio", "pax"), _unpack),
     **dict.fromkeys(("unzip", "7z", "7za", "unrar", "unar"), _unzip),
     **dict.fromkeys(("curl", "wget", "aria2c", "http", "xh"), _download),
     **dict.fromkeys(("docker", "podman", "nerdctl", "bwrap"), _contain),
     **dict.fromkeys(("mount", "umount", "fusermount"), _mount),
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _query),
-    **dict.fromkeys(("sort", "gcc", "cc", "pandoc", "gpg", "openssl"), _write_output),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _edit_records),
+    **dict.fromkeys(("uniq", "xxd"), _write_second),
+    **dict.fromkeys(
+        (
+            *("sort", "gcc", "cc", "g++", "clang", "clang++", "go", "rustc", "ld", "pandoc", "gpg", "openssl"),
+            *("tree", "xmllint", "less", "cloc", "scc"),
+        ),
+        _write_output,
+    ),
     **dict.fromkeys(("python", "python3"), _run_module),
     "virtualenv": _make_environment,
     "uv": _run_uv,
     "install": _copy,
     "dd": _write_raw,
+    "hyperfine": _export_results,
+    "history": _write_history,
     "find": _search,
     "zip": _zip,
     "patch": _patch,
     "mkdir": _make_folder,
     "git": _handle_git,
 }
-# Programs that change nothing that they are called with.
-READERS = frozenset(
-    (
-        *(
-            "cat",
-            "ls",
-            "grep",
-            "egrep",
-            "fgrep",
-            "rg",
-            "head",
-            "tail",
-            "less",
-            "more",
-            "wc",
-            "diff",
-            "stat",
-            "file",
-            "jq",
-            "cmp",
-        ),
-        *(
-            "echo",
-            "printf",
-            "test",
-            "[",
-            "[[",
-            "cd",
-            "pushd",
-            "popd",
-            "pwd",
-            "true",
-            "false",
-            ":",
-            "tree",
-            "du",
-            "df",
-            "bat",
-            "fd",
-        ),
-        *(
-            "uniq",
-            "cut",
-            "tr",
-            "nl",
-            "tac",
-            "rev",
-            "column",
-            "comm",
-            "join",
-            "paste",
-            "fold",
-            "fmt",
-            "xxd",
-            "od",
-            "hexdump",
-            "strings",
-        ),
-        *(
-            "md5sum",
-            "sha1sum",
-            "sha256sum",
-            "shasum",
-            "cksum",
-            "b2sum",
-            "basename",
-            "dirname",
-            "realpath",
-            "readlink",
-            "which",
-        ),
-        *(
-            "type",
-            "command",
-            "whereis",
-            "file",
-            "lsattr",
-            "getfacl",
-            "exa",
-            "eza",
-            "ag",
-            "ack",
-            "shellcheck",
-            "yamllint",
-        ),
-        *(
-            "pytest",
-            "boathook",
-            "export",
-            "declare",
-            "local",
-            "readonly",
-            "typeset",
-            "set",
-            "unset",
-            "shopt",
-            "for",
-            "case",
-            "exit",
-        ),
-        *(
-            "return",
-            "read",
-            "alias",
-            "trap",
-            "eval",
-            "source",
-            ".",
-            "exec",
-            "xargs",
-            "parallel",
-            "ssh",
-            "watch",
-            "su",
-            "wait",
-        ),
-        *(
-            "sleep",
-            "date",
-            "id",
-            "whoami",
-            "env",
-            "printenv",
-            "uname",
-            "hostname",
-            "ps",
-            "kill",
-            "jobs",
-            "history",
-            "man",
-            "help",
-        ),
-        *(
-            "gh",
-            "npm",
-            "pnpm",
-            "yarn",
-            "node",
-            "deno",
-            "bun",
-            "make",
-            "cargo",
-            "go",
-            "mypy",
-            "pyright",
-            "open",
-            "xdg-open",
-        ),
-        *(
-            "lsof",
-            "pgrep",
-            "fuser",
-            "namei",
-            "tokei",
-            "cloc",
-            "scc",
-            "yq",
-            "xmllint",
-            "python",
-            "python3",
-            "awk",
-            "gawk",
-            "mawk",
-        ),
-        *(
-            "bash",
-            "sh",
-            "zsh",
-            "dash",
-            "ksh",
-            "fish",
-            "mksh",
-            "ash",
-            "rbash",
-            "php",
-            "lua",
-            "pip",
-            "pip3",
-            "uv",
-            "pipx",
-            "select",
-        ),
-        *(
-            "function",
-            "then",
-            "else",
-            "while",
-            "until",
-            "if",
-            "do",
-            "done",
-            "fi",
-            "esac",
-            "let",
-            "mapfile",
-            "readarray",
-            "getopts",
-        ),
-        *(
-            "tmux",
-            "screen",
-            "nl",
-            "look",
-            "apropos",
-            "code-insiders",
-            "git-lfs",
-            "delta",
-            "difft",
-            "hyperfine",
-            "entr",
-            "claude",
-        ),
-        *(
-            "codex",
-            "gemini",
-            "copilot",
-            "opencode",
-            "qwen",
-            "kimi",
-            "droid",
-            "cline",
-            "kiro-cli",
-            "cursor-agent",
-            "at",
-            "batch",
-        ),
-    )
+# Programs that have no option to change a file.
+_READERS = (
+    *("cat", "ls", "grep", "egrep", "fgrep", "head", "tail", "more", "wc", "diff", "stat", "file", "jq", "cmp"),
+    *("du", "df", "bat", "cut", "tr", "nl", "tac", "rev", "column", "comm", "join", "paste", "fold"),
+    *("fmt", "od", "hexdump", "strings", "md5sum", "sha1sum", "sha256sum", "shasum", "cksum", "b2sum", "basename"),
+    *("dirname", "realpath", "readlink", "which", "whereis", "lsattr", "getfacl", "exa", "eza", "ag", "ack"),
+    *("shellcheck", "yamllint", "sleep", "date", "id", "whoami", "printenv", "uname", "hostname", "ps", "kill"),
+    *("lsof", "pgrep", "fuser", "namei", "tokei", "look", "apropos", "delta", "difft"),
 )
-
-
-def is_found(path: str) -> bool:
-    return isinstance(path, FoundPath)
+# Words of the shell itself.
+_SHELL_WORDS = (
+    *("for", "case", "select", "function", "then", "else", "while", "until", "if", "do", "done", "fi", "esac"),
+    *("echo", "printf", "test", "[", "[[", "cd", "pushd", "popd", "pwd", "true", "false", ":", "type", "command"),
+    *("export", "declare", "local", "readonly", "typeset", "set", "unset", "shopt", "exit", "return", "read"),
+    *("alias", "trap", "wait", "jobs", "help", "let", "mapfile", "readarray", "getopts"),
+)
+# Programs that start what they are called with: that is read as a program of its own (see `started`).
+_STARTERS = (
+    *(
+        "eval",
+        "source",
+        ".",
+        "exec",
+        "env",
+        "xargs",
+        "parallel",
+        "ssh",
+        "watch",
+        "su",
+        "tmux",
+        "screen",
+        "entr",
+        "fd",
+        "fdfind",
+        "rg",
+    ),
+    *("at", "batch", "bash", "sh", "zsh", "dash", "ksh", "fish", "mksh", "ash", "rbash"),
+)
+# Programs that can change files, and are called with paths all day to do something else. What boathook and package managers
+# change is found by their subcommands.
+_FREE_PROGRAMS = (
+    *("boathook", "pip", "pip3", "pipx", "gh", "git-lfs", "npm", "pnpm", "yarn", "make", "cargo"),
+    *("pytest", "mypy", "pyright", "open", "xdg-open", "man"),
+)
+_KNOWN_PROGRAMS = frozenset((*_READERS, *_SHELL_WORDS, *_STARTERS, *_FREE_PROGRAMS))

@@ -25,12 +25,13 @@ _BLANK_ESCAPES = {"n": "\n", "t": "\t"}
 
 
 class FindFilters(Value):
-    """What `find` looks for: patterns of names and of whole paths, each "any of them"; and how deep."""
+    """What `find` and `fd` look for: patterns of names and of whole paths, each "any of them"; and how deep."""
 
     names: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     max_depth: int = 1 << 30
     is_empty: bool = False
+    skips_hidden: bool = False
 
 
 class FoundPath(str):

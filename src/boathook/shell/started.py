@@ -7,6 +7,7 @@ from base64 import b32decode, b64decode
 
 from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
 from boathook.core.value import Value
+from boathook.shell.fd_search import list_fd_commands
 from boathook.shell.scope import (
     UNKNOWN,
     FindFilters,
@@ -50,7 +51,10 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "direnv": ("", 2),
     "arch": ("", 0),
     "npx": ("-p --package", 0),
-    "bunx": ("", 0),
+    "pnpx": ("", 0),
+    "bunx": ("-p --package", 0),
+    "shx": ("", 0),
+    "corepack": ("", 0),
     "uvx": ("--from --with -p --python", 0),
     **dict.fromkeys(
         (
@@ -65,7 +69,16 @@ _RUNNERS = {
     **dict.fromkeys(("uv", "pipx", "poetry", "hatch", "pdm", "rye", "pipenv", "conda", "mamba", "rtx"), ("run",)),
     "mise": ("exec", "x"),
     "uv": ("run", "tool run"),
+    "npm": ("exec", "x"),
+    "pnpm": ("dlx", "exec"),
+    "yarn": ("dlx", "exec"),
+    "bun": ("x",),
 }
+# Those of packages for Node.js: they take the version of a package behind its name, and a shell text as one word.
+_PACKAGE_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx"))
+_PACKAGE_RUNNER_VALUES = "--prefix -C --dir --cwd --filter -F -w --workspace -p --package"
+# Programs of packages that change files, which some of them start without a subcommand.
+_PACKAGE_PROGRAMS = ("rimraf", "shx", "del-cli", "trash")
 _RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --name --extra --group --env -e --index-url"
 _XARGS_VALUES = "-I -n -P -L -l -d -E -s -a --max-args --max-procs --delimiter --replace --arg-file"
 _SHELL_OPTION = re.compile(r"-\w*c")
@@ -89,11 +102,6 @@ class Started(Value):
     @property
     def name(self) -> str:
         return get_program_name(self.words)
-
-    def make_absolute(self, path: str) -> str:
-        if path.startswith(("/", UNKNOWN)):
-            return path
-        return f"{self.folder or UNKNOWN}/{path}"
 
 
 class StartedReader:
@@ -293,7 +301,7 @@ def unwrap(started: Started) -> Started:
         rest = words[1:]
         runner = _skip_runner(program, rest) if program in _RUNNERS else None
         if runner is not None:
-            words = runner
+            words = _read_package_call(runner) if program in _PACKAGE_RUNNERS else runner
             continue
         if program not in WRAPPERS:
             break
@@ -309,23 +317,41 @@ def unwrap(started: Started) -> Started:
             words = ["sh", *rest[rest.index("-c") :]]
             continue
         options, skipped = WRAPPERS[program]
-        rest = skip_options(rest, options)
+        rest = skip_options(_open_call_options(rest) if program in _PACKAGE_RUNNERS else rest, options)
         while rest and program in ("sudo", "doas", "env") and get_assigned_name(rest[0]):
             name, _, value = rest[0].partition("=")
             variables.append((name, value))
             rest = rest[1:]
-        words = rest[skipped:]
+        words = _read_package_call(rest) if program in _PACKAGE_RUNNERS else rest[skipped:]
     return started.replace(words=tuple(words), folder=folder, variables=tuple(variables))
 
 
 def _skip_runner(program: str, rest: list[str]) -> list[str] | None:
+    if program in _PACKAGE_RUNNERS:
+        rest = skip_options(_open_call_options(rest), _PACKAGE_RUNNER_VALUES)
+        behind = rest[1:] if rest[:1] == ["run"] else rest
+        if behind and behind[0] in _PACKAGE_PROGRAMS:
+            return behind
     operands = [word for word in rest if not word.startswith("-")]
     for subcommand in _RUNNERS.get(program, ()):
         parts = subcommand.split()
         if operands[: len(parts)] == parts:
             behind = rest[rest.index(parts[-1]) + 1 :]
-            return skip_options(behind, _RUNNER_VALUES)
+            return skip_options(behind, _PACKAGE_RUNNER_VALUES if program in _PACKAGE_RUNNERS else _RUNNER_VALUES)
     return None
+
+
+def _read_package_call(words: list[str]) -> list[str]:
+    if not words:
+        return words
+    if " " in words[0]:
+        return ["sh", "-c", " ".join(words)]
+    return [re.sub(r"(?<=\w)@[^/]*$", "", words[0]), *words[1:]]
+
+
+def _open_call_options(arguments: list[str]) -> list[str]:
+    """Return arguments in which the text of `--call=TEXT` is a word of its own."""
+    return [part for word in arguments for part in (word.split("=", 1) if word.startswith("--call=") else [word])]
 
 
 def _find_option_folder(arguments: list[str], folder: str, options: tuple[str, ...]) -> str:
@@ -377,6 +403,10 @@ def list_inner_texts(started: Started) -> list[tuple[str, tuple[str, ...]]]:
         return [(text.partition("=")[2] if name == "alias" else text, ()) for text in list_operands(rest)[:1]]
     if name == "ssh":
         return [(" ".join(skip_options(rest, "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w")[1:]), ())]
+    if name == "hyperfine":
+        return [(word.partition("=")[2] if word.startswith("--") else word, ()) for word in rest if " " in word]
+    if name == "entr" and any(re.fullmatch(r"-[a-z]*s[a-z]*", word) for word in rest):
+        return [(text, ()) for text in skip_options(rest, "")[:1]]
     if name == "watch":
         return [(" ".join(skip_options(rest, "-n --interval")), ())]
     if name in ("su", "runuser", "script", "sg"):
@@ -392,6 +422,20 @@ def list_inner_commands(started: Started) -> list[tuple[str, ...]]:
     name, rest = started.name, list(started.words[1:])
     if name == "find":
         return [words for _, words in list_find_commands(rest)]
+    if name in ("fd", "fdfind"):
+        return list_fd_commands(rest)
+    if name == "rg":
+        # It starts a program with every file that it reads.
+        programs = [word.partition("=")[2] for word in rest if word.startswith("--pre=")]
+        programs += [rest[at + 1] for at, word in enumerate(rest[:-1]) if word == "--pre"]
+        shows_hidden = any(re.fullmatch(r"-\w*[u.]\w*|--hidden", word) for word in rest)
+        filters = FindFilters(skips_hidden=not shows_hidden)
+        paths = [path for path in list_operands(rest) if path not in programs] or ["."]
+        return [(program, FoundPath.make(path, filters)) for program in programs for path in paths]
+    if name == "entr":
+        command = skip_options(rest, "")
+        read = _list_read_words(started)
+        return [tuple(path for word in command for path in (read if word == "/_" else [word]))] if command else []
     if name == "xargs":
         command = skip_options(rest, _XARGS_VALUES)
         return [_place_words(command, _list_read_words(started))] if command else []
