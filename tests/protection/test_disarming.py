@@ -6,12 +6,6 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD
-=======
-from boathook.core.disarm_prefilter import may_disarm
-from boathook.entry.fast_path import _is_plain_command
-from boathook.system.locations import RealPaths
->>>>>>> fixshell
 from tests.protection.guarded_home import GuardedHome, describe_case, read_cases
 
 DISARMING, HARMLESS = read_cases("disarming.jsonl"), read_cases("harmless.jsonl")
@@ -33,16 +27,5 @@ def test_there_are_many_cases_and_none_twice() -> None:
 
 
 def test_the_fast_path_hands_over_every_way_to_disarm(guarded: GuardedHome) -> None:
-<<<<<<< HEAD
     kept = [case for case in DISARMING if not guarded.is_handed_over(guarded.make_event(case))]
-=======
-    kept = []
-    for case in DISARMING:
-        event = guarded.make_event(case)
-        row = guarded.filter_row
-        is_plain = event.tool_name == "Shell" and _is_plain_command(event.tool_input, event.work_dir, [row])
-        if is_plain or not may_disarm(event.tool_name, event.tool_input, event.work_dir, row, RealPaths().find):
-            kept.append(case)
-
->>>>>>> fixshell
     assert kept == []
