@@ -146,9 +146,7 @@ class StartedReader:
 
     def _start(self, command: ShellCommand, scope: ShellScope, pipe: list[Started]) -> list[Started]:
         """Note what a command starts, and change the scope as it does."""
-        words = list(command.words)
-        while words and words[0].raw in _KEYWORDS:
-            words = words[1:]
+        words = _skip_keywords(list(command.words))
         assigned = []
         while words and get_assigned_name(words[0].raw):
             assigned.append(words[0])
@@ -236,6 +234,21 @@ class StartedReader:
         if scope.depth <= MAX_TEXT_DEPTH:
             for words in list_inner_commands(started):
                 self._add(started.replace(words=words, outputs=(), input_text="", piped_words=(), scope=scope))
+
+
+def _skip_keywords(words: list[ShellWord]) -> list[ShellWord]:
+    while words:
+        raws = [word.raw for word in words[:2]]
+        if raws[0] == "function":
+            words = words[2:]
+        elif raws[0] == "time" and raws[1:] in (["-p"], ["--"]):
+            words = [words[0], *words[2:]]
+        elif raws[0] in _KEYWORDS and not (raws[0] == "time" and raws[1:] and raws[1].startswith("-")):
+            words = words[1:]
+        else:
+            # With other options, `time` is a program.
+            return words
+    return words
 
 
 def _has_open_heredoc(command: ShellCommand) -> bool:
