@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from boathook.protection.protection import AgentProgram, Protection
-from boathook.shell.scope import UNKNOWN, get_program_name
+from boathook.protection.protection import AgentProgram, ProtectedPlace, Protection
+from boathook.shell.scope import UNKNOWN, ShellScope, get_program_name
 from boathook.shell.started import Started, list_operands
 
 _PROGRAM = "boathook"
@@ -38,6 +39,9 @@ _ALL = frozenset(("uninstall-all", "--all", "-a"))
 _HELP = frozenset(("--help", "-h", "--version", "-V"))
 # Where boathook and agents look for their folders, besides the home folder.
 FOLDER_VARIABLES = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR")
+_FOLDER_OPTIONS = ("--state", "--config", "--claude")
+# Options with which a command changes files of the project, wherever the home folder is.
+_PROJECT_OPTIONS = ("--project", "--move", "--fix")
 
 
 def load_command_rows() -> dict[str, Any]:
@@ -52,7 +56,7 @@ def describe_own_command(
     words = _find_own_words(list(started.words))
     if words is None or not _HELP.isdisjoint(words):
         return ""
-    if _has_other_home(started, protection):
+    if _has_other_home(started, words, protection):
         return ""
     commands = [word for word in words if not word.startswith("-")]
     name = commands[0] if commands else ""
@@ -61,7 +65,9 @@ def describe_own_command(
         # It may be a command of another version.
         return "run a command of boathook that is not known here" if name else ""
     changes = row.changes_guards
-    if changes is False or any(word.partition("=")[0] in row.reads_with for word in words):
+    if changes is False or (row.needs_operand and len(commands) == 1):
+        return ""
+    if any(word.partition("=")[0] in row.reads_with for word in words):
         return ""
     if changes is None or changes is True:
         return f"run `boathook {name}`, which changes what guards you"
@@ -72,7 +78,8 @@ def describe_own_command(
 def _find_own_words(words: list[str]) -> list[str] | None:
     """Return the arguments of boathook, if that is what is started: by its name, by its script, or as a module."""
     name = get_program_name(words)
-    if name == _PROGRAM:
+    # `uvx` and its like take a version with the name.
+    if _is_own_package(name):
         return words[1:]
     if not _PYTHON.fullmatch(name):
         return None
@@ -89,16 +96,59 @@ def _find_own_words(words: list[str]) -> list[str] | None:
     return None
 
 
-def _has_other_home(started: Started, protection: Protection) -> bool:
-    """Whether a command has a home folder of its own, so that it cannot change what guards the agent."""
+def _has_other_home(started: Started, arguments: list[str], protection: Protection) -> bool:
+    """Whether a command certainly has a home folder of its own, so that it cannot change what guards the agent."""
     variables = dict(started.variables)
-    scope = started.scope
-    home = variables.get("HOME") or (scope.look_up("HOME") if scope else protection.home)
-    if home.startswith(UNKNOWN) or not home.startswith("/"):
+    scope = started.scope or ShellScope(started.folder, {"HOME": protection.home})
+    home = variables.get("HOME", scope.look_up("HOME"))
+    if not home.startswith("/") or any(name not in variables for name in protection.set_variables):
         return False
-    is_other = f"{home.rstrip('/')}/" != f"{protection.home}/"
-    fixed = [name for name in protection.set_variables if name not in variables]
-    return is_other and not fixed
+    # A text can make links from one home to the other.
+    if any(f"{home}/".startswith(f"{link}/") or not _is_apart(link, home) for link in scope.links):
+        return False
+    if any(word.partition("=")[0] in _PROJECT_OPTIONS for word in arguments):
+        return False
+    folders = [variables.get(name, scope.variables.get(name, "")) for name in FOLDER_VARIABLES]
+    folders += _list_option_folders(arguments)
+    if not all(_leads_elsewhere(started.make_absolute(folder), protection) for folder in folders if folder):
+        return False
+    return not any(_find_real(path) == _find_real(place.path) for place, path in _list_moved(home, protection))
+
+
+def _is_apart(link: str, home: str) -> bool:
+    return link.startswith("/") and not f"{link}/".startswith(f"{home.rstrip('/')}/")
+
+
+def _list_option_folders(arguments: list[str]) -> list[str]:
+    folders: list[str] = []
+    for at, word in enumerate(arguments):
+        name, sign, value = word.partition("=")
+        if name in _FOLDER_OPTIONS:
+            folders += [value] if sign else arguments[at + 1 : at + 2]
+    return folders
+
+
+def _leads_elsewhere(folder: str, protection: Protection) -> bool:
+    """Whether a folder certainly neither is in a protected place nor holds one."""
+    if UNKNOWN in folder or not folder.startswith("/"):
+        return False
+    real = _find_real(folder)
+    places = [_find_real(place.path) for place in protection.places]
+    return not any(f"{real}/".startswith(f"{place}/") or f"{place}/".startswith(f"{real}/") for place in places)
+
+
+def _list_moved(home: str, protection: Protection) -> list[tuple[ProtectedPlace, str]]:
+    """Return the home folder and the places in it, each with its path in another home."""
+    places = [ProtectedPlace(protection.home, ""), *protection.places]
+    inside = [place for place in places if f"{place.path}/".startswith(f"{protection.home}/")]
+    return [(place, home + place.path.removeprefix(protection.home)) for place in inside]
+
+
+def _find_real(path: str) -> str:
+    try:
+        return os.path.realpath(path.replace(UNKNOWN, "_")).rstrip("/").lower()
+    except (OSError, ValueError):
+        return path
 
 
 def describe_package_change(started: Started) -> str:
