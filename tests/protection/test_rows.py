@@ -7,8 +7,8 @@ import pytest
 from boathook.cli.commands import COMMANDS, CommandRow
 from boathook.hosts.setup import list_setups
 from boathook.protection.changing_programs import CHANGING_PROGRAMS
-from boathook.protection.own_programs import describe_own_command
-from boathook.protection.protection import Protection
+from boathook.protection.own_programs import describe_agent_start, describe_own_command
+from boathook.protection.protection import AgentProgram, Protection
 from boathook.shell.path_changes import RULES
 from boathook.shell.started import Started
 from boathook.sources.source import SOURCES
@@ -54,3 +54,10 @@ def test_a_program_of_the_table_of_changes_reaches_the_guard() -> None:
     by_word = {"git", "find", "code", "cursor", "sort", "gcc", "cc", "http", "pandoc", "gpg"}
 
     assert {name.lower() for name in RULES} - by_word <= CHANGING_PROGRAMS
+
+
+@pytest.mark.parametrize("option", ["features={hooks=false}", "features = { hooks = false }", "features.hooks=false"])
+def test_a_switch_of_an_agent_is_found_in_every_spelling(option: str) -> None:
+    agent = AgentProgram("Toy", ("toy",), ("features.hooks",), ())
+
+    assert describe_agent_start(Started(("toy", "-c", option), "/"), (agent,))

@@ -39,6 +39,14 @@ _ALL = frozenset(("uninstall-all", "--all", "-a"))
 _HELP = frozenset(("--help", "-h", "--version", "-V"))
 # Where boathook and agents look for their folders, besides the home folder.
 FOLDER_VARIABLES = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR")
+# The last parts of the names of packages that are not called as the program in them.
+_PACKAGE_PROGRAMS = {
+    "claude-code": "claude",
+    "gemini-cli": "gemini",
+    "qwen-code": "qwen",
+    "kimi-code": "kimi",
+    "opencode-ai": "opencode",
+}
 _FOLDER_OPTIONS = ("--state", "--config", "--claude")
 # Options with which a command changes files of the project, wherever the home folder is.
 _PROJECT_OPTIONS = ("--project", "--move", "--fix")
@@ -178,16 +186,26 @@ def _is_own_package(word: str) -> bool:
 
 def describe_agent_start(started: Started, agents: tuple[AgentProgram, ...]) -> str:
     """Return what is done if an agent is started with its hooks turned off, else ""."""
+    name = started.name.partition("@")[0]
+    names = (name, _PACKAGE_PROGRAMS.get(name, name))
     for agent in agents:
-        if started.name not in agent.programs:
+        if not any(one in agent.programs for one in names):
             continue
-        line = " ".join(started.words[1:]).lower()
+        # `features={hooks=false}` is `features.hooks=false`.
+        line = re.sub(r"\s*=\s*\{\s*", ".", " ".join(started.words[1:]).lower())
         if any(_has_off_word(line, word.lower()) for word in agent.words):
             return f"start {agent.title} with its hooks turned off"
-        moved = [name for name, _ in started.variables if name in agent.variables or name == "HOME"]
+        moved = [name for name in _list_changed_variables(started) if name in (*agent.variables, "HOME")]
         if moved:
             return f"start {agent.title} with other settings ({moved[0]}), which have no hooks of yours"
     return ""
+
+
+def _list_changed_variables(started: Started) -> list[str]:
+    """Return the variables that are set for a program alone, or that the text before it changed."""
+    scope = started.scope or ShellScope(started.folder, {})
+    changed = [name for name, value in scope.variables.items() if value != scope.given.get(name, UNKNOWN)]
+    return [*(name for name, _ in started.variables), *changed]
 
 
 def _has_off_word(line: str, word: str) -> bool:

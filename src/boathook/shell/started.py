@@ -68,6 +68,10 @@ _RUNNERS = {
     **dict.fromkeys(("uv", "pipx", "poetry", "hatch", "pdm", "rye", "pipenv", "conda", "mamba", "rtx"), ("run",)),
     "mise": ("exec", "x"),
     "uv": ("run", "tool run"),
+    "npm": ("exec", "x"),
+    "pnpm": ("dlx", "exec"),
+    "yarn": ("dlx", "exec"),
+    "bun": ("x",),
 }
 _RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --name --extra --group --env -e --index-url"
 _XARGS_VALUES = "-I -n -P -L -l -d -E -s -a --max-args --max-procs --delimiter --replace --arg-file"
