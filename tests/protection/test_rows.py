@@ -14,6 +14,10 @@ from boathook.shell.started import Started
 from boathook.sources.source import SOURCES
 from tests.protection.guarded_home import GuardedHome
 
+SPELLINGS = (
+    *("features={hooks=false}", "features = { hooks = false }", "features={a=1, hooks=false}", "features.hooks=false"),
+    'features."hooks"=false',
+)
 CHANGING = {"install", "uninstall", "trust", "untrust", "deny", "convert", "ledger", "new", "doctor", "allow", "unlock"}
 
 
@@ -56,7 +60,7 @@ def test_a_program_of_the_table_of_changes_reaches_the_guard() -> None:
     assert {name.lower() for name in RULES} - by_word <= CHANGING_PROGRAMS
 
 
-@pytest.mark.parametrize("option", ["features={hooks=false}", "features = { hooks = false }", "features.hooks=false"])
+@pytest.mark.parametrize("option", SPELLINGS)
 def test_a_switch_of_an_agent_is_found_in_every_spelling(option: str) -> None:
     agent = AgentProgram("Toy", ("toy",), ("features.hooks",), ())
 

@@ -226,8 +226,12 @@ def _expand_home(path: str, home: str) -> str:
 
 def _find_folder(event: Event) -> str:
     given = _shorten_keys(event.tool_input) if isinstance(event.tool_input, dict) else {}
-    own = next((given[key] for key in _FOLDER_KEYS if isinstance(given.get(key), str) and given[key]), "")
-    return _make_absolute(own, event.work_dir) if own else event.work_dir
+    own = _find_named_folder(given)
+    return _make_absolute(own, event.work_dir) if own and not own.startswith("~") else event.work_dir
+
+
+def _find_named_folder(given: dict[str, Any]) -> str:
+    return next((given[key] for key in _FOLDER_KEYS if isinstance(given.get(key), str) and given[key]), "")
 
 
 def _list_commands(tool_input: Any) -> list[str]:
@@ -242,7 +246,10 @@ def _list_commands(tool_input: Any) -> list[str]:
     lines = [
         " ".join(_join_words(part, quotes=quotes) for part in parts) for parts in joined for quotes in (True, False)
     ]
-    return [*dict.fromkeys(lines), *iter_leaves([given[key] for key in _TEXT_KEYS if given.get(key)])]
+    texts = [*dict.fromkeys(lines), *iter_leaves([given[key] for key in _TEXT_KEYS if given.get(key)])]
+    # The shell that reads the text knows where the home folder is.
+    home, _, below = _find_named_folder(given).partition("/")
+    return [f"cd {home}/{_quote(below)}\n{text}" for text in texts] if home.startswith("~") else texts
 
 
 def _shorten_keys(given: dict[str, Any]) -> dict[str, Any]:

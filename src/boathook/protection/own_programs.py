@@ -191,8 +191,7 @@ def describe_agent_start(started: Started, agents: tuple[AgentProgram, ...]) -> 
     for agent in agents:
         if not any(one in agent.programs for one in names):
             continue
-        # `features={hooks=false}` is `features.hooks=false`.
-        line = re.sub(r"\s*=\s*\{\s*", ".", " ".join(started.words[1:]).lower())
+        line = " ".join(started.words[1:]).lower()
         if any(_has_off_word(line, word.lower()) for word in agent.words):
             return f"start {agent.title} with its hooks turned off"
         moved = [name for name in _list_changed_variables(started) if name in (*agent.variables, "HOME")]
@@ -211,4 +210,7 @@ def _list_changed_variables(started: Started) -> list[str]:
 def _has_off_word(line: str, word: str) -> bool:
     if word.startswith("-"):
         return f" {word} " in f" {line} " or f" {word}=" in f" {line}" or f" {word.replace(' ', '=')} " in f" {line} "
-    return word in line
+    # `features={hooks=false}` is `features.hooks=false`.
+    top, _, last = word.rpartition(".")
+    plain = line.replace('"', "").replace("'", "")
+    return word in plain or bool(top and re.search(rf"{re.escape(top)}\s*=\s*\{{[^}}]*\b{re.escape(last)}\b", plain))
