@@ -111,6 +111,8 @@ def _has_other_home(started: Started, arguments: list[str], protection: Protecti
     home = variables.get("HOME", scope.look_up("HOME"))
     if not home.startswith("/") or any(name not in variables for name in protection.set_variables):
         return False
+    if "HOME" not in variables and "HOME" in scope.doubtful:
+        return False
     # A text can make links from one home to the other.
     if any(f"{home}/".startswith(f"{link}/") or not _is_apart(link, home) for link in scope.links):
         return False

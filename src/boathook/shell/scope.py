@@ -52,12 +52,14 @@ class ShellScope:
     """What is known where a command starts; a copy is what a subshell knows."""
 
     # `folder` is "" if it is not known; it may have patterns in it. `links` are links that the text makes: where, and to what.
-    # `given` are the variables that the text began with.
+    # `given` are the variables that the text began with. `doubtful` are those that were set where it `is_plain` no more that
+    # what follows is run in the same shell, and always.
 
     def __init__(self, folder: str, variables: dict[str, str], depth: int = 0) -> None:
         self.folder, self.variables, self.depth = folder, variables, depth
         self.given = dict(variables)
         self.aliases: dict[str, str] = {}
+        self.is_plain, self.doubtful = True, set[str]()
         self.parameters: tuple[str, ...] = ()
         self.links: dict[str, str] = {}
         self.earlier_folders: list[str] = []
@@ -66,6 +68,7 @@ class ShellScope:
         scope = ShellScope(self.folder, dict(self.variables), self.depth + deeper)
         scope.parameters, scope.links, scope.earlier_folders = self.parameters, self.links, self.earlier_folders[:]
         scope.given, scope.aliases = self.given, dict(self.aliases)
+        scope.is_plain, scope.doubtful = self.is_plain, set(self.doubtful)
         return scope
 
     def look_up(self, name: str) -> str:
@@ -74,6 +77,7 @@ class ShellScope:
         return self.variables.get(name, UNKNOWN)
 
     def assign(self, name: str, value: str) -> None:
+        (self.doubtful.discard if self.is_plain else self.doubtful.add)(name)
         is_nothing_known = UNKNOWN in value and not value.strip(UNKNOWN)
         self.variables[name] = UNKNOWN if is_nothing_known or len(value) > MAX_VALUE_CHARS else value
 

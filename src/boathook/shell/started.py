@@ -25,6 +25,9 @@ TEXT_READERS = SHELLS | {"at", "batch"}
 EXPORTERS = frozenset(("export", "declare", "local", "readonly", "typeset"))
 # Words before a command that are neither it nor a program.
 _KEYWORDS = frozenset((*SHELL_KEYWORDS, "coproc", "fi", "done", "esac", "}", "in"))
+_BRANCHES = frozenset(("for", "select", "case", "function", "local", "declare", "typeset", "readonly"))
+# What is before or in one of these does not change the shell that goes on.
+_OTHER_SHELLS = frozenset(("(", ")", "|", "|&", "&"))
 # Programs that start another one: their options that take a value, and how many words are before the command.
 WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-C -D -g -h -p -R -r -T -t -U -u --user --group --host --prompt --chdir --role --type --other-user", 0),
@@ -151,7 +154,12 @@ class StartedReader:
             pipe = self._pass(command, inner, pipe, folders)
 
     def _pass(self, command: ShellCommand, scope: ShellScope, pipe: list[Started], folders: list[str]) -> list[Started]:
+        first = command.words[0].raw if command.words else ""
+        if command.operator in _OTHER_SHELLS or first in _KEYWORDS or first in _BRANCHES:
+            scope.is_plain = False
         started = self._start(command, scope, pipe)
+        if command.operator in ("&&", "||"):
+            scope.is_plain = False
         if command.operator == "(":
             folders.append(scope.folder)
         elif command.operator == ")" and folders:
@@ -252,6 +260,7 @@ class StartedReader:
         self.started.append(started)
         scope = (started.scope or ShellScope(started.folder, {})).copy(deeper=1)
         scope.folder = started.folder
+        scope.is_plain = True
         for name, value in started.variables:
             scope.assign(name, value)
         if started.name in _OTHER_SESSIONS:
