@@ -61,7 +61,7 @@ def describe_own_command(
     started: Started, protection: Protection, load_rows: Callable[[], dict[str, Any]] = load_command_rows
 ) -> str:
     """Return what a command would do to the guards if it is one of boathook that changes them, else ""."""
-    words = _find_own_words(list(started.words))
+    words = _find_own_words([_follow_link(word, started) for word in started.words[:1]] + list(started.words[1:]))
     if words is None or not _HELP.isdisjoint(words):
         return ""
     if _has_other_home(started, words, protection):
@@ -81,6 +81,11 @@ def describe_own_command(
         return f"run `boathook {name}`, which changes what guards you"
     found = next((word for word in words if word.partition("=")[0] in changes), "")
     return f"run `boathook {name} {found}`, which changes what guards you" if found else ""
+
+
+def _follow_link(program: str, started: Started) -> str:
+    links = started.scope.links if started.scope is not None else {}
+    return links.get(started.make_absolute(program), program)
 
 
 def _find_own_words(words: list[str]) -> list[str] | None:
