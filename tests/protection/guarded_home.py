@@ -35,6 +35,7 @@ class GuardedHome:
         (self.project / "src").mkdir()
         (self.project / "overlay/.agents/hooks/no-push").mkdir(parents=True)
         (self.project / "linked").symlink_to(self.home / ".config/agents")
+        (self.project / "home-link").symlink_to(self.home)
 
     def write_hook(self, folder: Path) -> None:
         folder.mkdir(parents=True)

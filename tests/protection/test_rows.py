@@ -7,13 +7,17 @@ import pytest
 from boathook.cli.commands import COMMANDS, CommandRow
 from boathook.hosts.setup import list_setups
 from boathook.protection.changing_programs import BY_WORD, CHANGING_PROGRAMS
-from boathook.protection.own_programs import describe_own_command
-from boathook.protection.protection import Protection
+from boathook.protection.own_programs import describe_agent_start, describe_own_command
+from boathook.protection.protection import AgentProgram, Protection
 from boathook.shell.path_changes import GIT_RULES, RULES
 from boathook.shell.started import Started
 from boathook.sources.source import SOURCES
 from tests.protection.guarded_home import GuardedHome
 
+SPELLINGS = (
+    *("features={hooks=false}", "features = { hooks = false }", "features={a=1, hooks=false}", "features.hooks=false"),
+    'features."hooks"=false',
+)
 CHANGING = {"install", "uninstall", "trust", "untrust", "deny", "convert", "ledger", "new", "doctor", "allow", "unlock"}
 
 
@@ -56,3 +60,9 @@ def test_a_program_of_the_table_of_changes_reaches_the_guard() -> None:
 
 def test_a_word_of_a_call_of_git_that_changes_paths_reaches_the_guard() -> None:
     assert set(GIT_RULES) <= CHANGING_PROGRAMS
+
+@pytest.mark.parametrize("option", SPELLINGS)
+def test_a_switch_of_an_agent_is_found_in_every_spelling(option: str) -> None:
+    agent = AgentProgram("Toy", ("toy",), ("features.hooks",), ())
+
+    assert describe_agent_start(Started(("toy", "-c", option), "/"), (agent,))

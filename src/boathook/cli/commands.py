@@ -19,14 +19,15 @@ class CommandRow(NamedTuple):
     """A subcommand: where it is declared (`module:function` below `boathook.cli`), and its line in the help.
 
     `changes_guards` says whether it changes what guards the user, so that self-protection asks before an agent runs it: always,
-    never, or with one of some words. With a word of `reads_with` it only reads. Every row needs it: a command without it counts as
-    one that does, and a test fails.
+    never, or with one of some words. With a word of `reads_with` it only reads, and so does one that `needs_operand` without it.
+    Every row needs the field: a command without it counts as one that changes guards, and a test fails.
     """
 
     target: str
     summary: str
     changes_guards: bool | tuple[str, ...] | None = None
     reads_with: tuple[str, ...] = ()
+    needs_operand: bool = False
 
 
 SECTIONS: dict[str, dict[str, CommandRow]] = {
@@ -83,7 +84,11 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         ),
         "allow": CommandRow("allow:allow_call", "Allow one call that hooks objected to, once", changes_guards=True),
         "unlock": CommandRow(
-            "allow:unlock_guards", "Pause self-protection for a while", changes_guards=True, reads_with=("--end",)
+            "allow:unlock_guards",
+            "Pause self-protection for a while",
+            changes_guards=True,
+            reads_with=("--end",),
+            needs_operand=True,
         ),
     },
     "Ledger": {

@@ -28,9 +28,8 @@ TOOL_NAME = "tool_name"
 MAX_PATTERN_CHARS = 4096
 # About how large the program of a pattern may become: RE2 takes a microsecond or two for each instruction.
 MAX_PATTERN_WEIGHT = 20_000
-# Of all patterns in the HOOK.md files of a project, or in one settings.json: some hundred plain ones fit, and some of the
-# largest.
-_MAX_WEIGHT_TOGETHER, _MIN_PATTERN_WEIGHT = 40_000, 200
+# Of all patterns in the HOOK.md files of a project: some hundred plain ones fit, and some of the largest.
+_MAX_WEIGHT_TOGETHER, _MIN_PATTERN_WEIGHT = 60_000, 150
 # The weight of a class such as \pL, which has hundreds of ranges.
 _CLASS_WEIGHT = 1200
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
@@ -82,11 +81,12 @@ class Pattern(Value):
 class PatternAllowance:
     """How large the patterns of some files may be together, before it is known which of their hooks a person trusts."""
 
-    def __init__(self, weight: int = _MAX_WEIGHT_TOGETHER) -> None:
-        self._weight_left = weight
+    # Each pattern costs at least `min_weight`.
+    def __init__(self, weight: int = _MAX_WEIGHT_TOGETHER, min_weight: int = _MIN_PATTERN_WEIGHT) -> None:
+        self._weight_left, self._min_weight = weight, min_weight
 
     def can_afford(self, weight: int) -> bool:
-        cost = weight + _MIN_PATTERN_WEIGHT
+        cost = weight + self._min_weight
         if cost > self._weight_left:
             return False
         self._weight_left -= cost

@@ -16,7 +16,7 @@ from boathook.core.event import Event
 from boathook.core.file_writes import list_writes
 from boathook.core.json_text import iter_leaves
 from boathook.core.text import quote_plain_path
-from boathook.core.tool_kinds import SHELL, find_call_kinds
+from boathook.core.tool_kinds import SHELL, find_call_kinds, shorten_key
 from boathook.protection.changing_programs import CHANGING_PROGRAMS
 from boathook.protection.code_texts import (
     find_code,
@@ -43,7 +43,11 @@ if TYPE_CHECKING:
 
 _WAY_OUT = "If a person wants this, they can pause self-protection in a terminal of their own: `boathook unlock 30m`."
 _MAX_CODE_STRINGS = 200
-_FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
+# Keys in small letters and without `_` and `-`.
+_FOLDER_KEYS = ("cwd", "workdir", "workingdir", "workingdirectory", "currentdirectory", "directory", "dir")
+_PROGRAM_KEYS = ("command", "cmd", "program", "executable")
+_ARGUMENT_KEYS = ("args", "argv", "arguments", "parameters")
+_TEXT_KEYS = ("commands", "cmds", "commandline", "script", "code", "input", "stdin", "chars", "text")
 _SHOWN_MATCHES_HIDDEN = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
 # Modules of ours that permit calls, trust hooks, or run our commands.
 _OWN_MODULES = re.compile(
@@ -256,17 +260,45 @@ def _expand_home(path: str, home: str) -> str:
 
 
 def _find_folder(event: Event) -> str:
-    given = event.tool_input if isinstance(event.tool_input, dict) else {}
-    own = next((given[key] for key in _FOLDER_KEYS if isinstance(given.get(key), str) and given[key]), "")
-    return _make_absolute(own, event.work_dir) if own else event.work_dir
+    given = _shorten_keys(event.tool_input) if isinstance(event.tool_input, dict) else {}
+    own = _find_named_folder(given)
+    return _make_absolute(own, event.work_dir) if own and not own.startswith("~") else event.work_dir
+
+
+def _find_named_folder(given: dict[str, Any]) -> str:
+    return next((given[key] for key in _FOLDER_KEYS if isinstance(given.get(key), str) and given[key]), "")
 
 
 def _list_commands(tool_input: Any) -> list[str]:
-    """Return the command lines of a call of a shell; a list of words is one."""
-    command = tool_input.get("command") if isinstance(tool_input, dict) else tool_input
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return [" ".join(_quote(word) for word in command)]
-    return [command] if isinstance(command, str) else [*iter_leaves(tool_input)]
+    """Return the command lines of a call of a shell; a list of words is one, and a program with its arguments, too."""
+    given = _shorten_keys(tool_input) if isinstance(tool_input, dict) else {"command": tool_input}
+    programs = [given[key] for key in _PROGRAM_KEYS if given.get(key)]
+    arguments = [given[key] for key in _ARGUMENT_KEYS if given.get(key)]
+    if not programs or not all(_is_text_or_words(value) for value in (*programs, *arguments)):
+        return [*iter_leaves(tool_input)]
+    joined = [[program, *arguments] for program in programs]
+    # Some servers hand the words to a shell, and some start the program with them as they are.
+    lines = [
+        " ".join(_join_words(part, quotes=quotes) for part in parts) for parts in joined for quotes in (True, False)
+    ]
+    texts = [*dict.fromkeys(lines), *iter_leaves([given[key] for key in _TEXT_KEYS if given.get(key)])]
+    # The shell that reads the text knows where the home folder is.
+    home, _, below = _find_named_folder(given).partition("/")
+    return [f"cd {home}/{_quote(below)}\n{text}" for text in texts] if home.startswith("~") else texts
+
+
+def _shorten_keys(given: dict[str, Any]) -> dict[str, Any]:
+    return {shorten_key(str(key)): value for key, value in given.items()}
+
+
+def _is_text_or_words(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(word, str) for word in value))
+
+
+def _join_words(value: str | list[str], *, quotes: bool) -> str:
+    if isinstance(value, str):
+        return value
+    return " ".join(_quote(word) if quotes else word for word in value)
 
 
 def _quote(word: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from boathook.protection.protection import AgentProgram, Protection
+from boathook.protection.protection import AgentProgram, ProtectedPlace, Protection
 from boathook.shell.interpreters import is_python
-from boathook.shell.scope import UNKNOWN, get_program_name
+from boathook.shell.scope import UNKNOWN, ShellScope, get_program_name
 from boathook.shell.started import Started, list_operands
 
 _PROGRAM = "boathook"
@@ -38,6 +39,17 @@ _ALL = frozenset(("uninstall-all", "--all", "-a"))
 _HELP = frozenset(("--help", "-h", "--version", "-V"))
 # Where boathook and agents look for their folders, besides the home folder.
 FOLDER_VARIABLES = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR")
+# The last parts of the names of packages that are not called as the program in them.
+_PACKAGE_PROGRAMS = {
+    "claude-code": "claude",
+    "gemini-cli": "gemini",
+    "qwen-code": "qwen",
+    "kimi-code": "kimi",
+    "opencode-ai": "opencode",
+}
+_FOLDER_OPTIONS = ("--state", "--config", "--claude")
+# Options with which a command changes files of the project, wherever the home folder is.
+_PROJECT_OPTIONS = ("--project", "--move", "--fix")
 
 
 def load_command_rows() -> dict[str, Any]:
@@ -49,10 +61,10 @@ def describe_own_command(
     started: Started, protection: Protection, load_rows: Callable[[], dict[str, Any]] = load_command_rows
 ) -> str:
     """Return what a command would do to the guards if it is one of boathook that changes them, else ""."""
-    words = _find_own_words(list(started.words))
+    words = _find_own_words([_follow_link(word, started) for word in started.words[:1]] + list(started.words[1:]))
     if words is None or not _HELP.isdisjoint(words):
         return ""
-    if _has_other_home(started, protection):
+    if _has_other_home(started, words, protection):
         return ""
     commands = [word for word in words if not word.startswith("-")]
     name = commands[0] if commands else ""
@@ -61,7 +73,9 @@ def describe_own_command(
         # It may be a command of another version.
         return "run a command of boathook that is not known here" if name else ""
     changes = row.changes_guards
-    if changes is False or any(word.partition("=")[0] in row.reads_with for word in words):
+    if changes is False or (row.needs_operand and len(commands) == 1):
+        return ""
+    if any(word.partition("=")[0] in row.reads_with for word in words):
         return ""
     if changes is None or changes is True:
         return f"run `boathook {name}`, which changes what guards you"
@@ -69,10 +83,16 @@ def describe_own_command(
     return f"run `boathook {name} {found}`, which changes what guards you" if found else ""
 
 
+def _follow_link(program: str, started: Started) -> str:
+    links = started.scope.links if started.scope is not None else {}
+    return links.get(started.make_absolute(program), program)
+
+
 def _find_own_words(words: list[str]) -> list[str] | None:
     """Return the arguments of boathook, if that is what is started: by its name, by its script, or as a module."""
     name = get_program_name(words)
-    if name == _PROGRAM:
+    # `uvx` and its like take a version with the name.
+    if _is_own_package(name):
         return words[1:]
     if not is_python(name):
         return None
@@ -89,16 +109,61 @@ def _find_own_words(words: list[str]) -> list[str] | None:
     return None
 
 
-def _has_other_home(started: Started, protection: Protection) -> bool:
-    """Whether a command has a home folder of its own, so that it cannot change what guards the agent."""
+def _has_other_home(started: Started, arguments: list[str], protection: Protection) -> bool:
+    """Whether a command certainly has a home folder of its own, so that it cannot change what guards the agent."""
     variables = dict(started.variables)
-    scope = started.scope
-    home = variables.get("HOME") or (scope.look_up("HOME") if scope else protection.home)
-    if home.startswith(UNKNOWN) or not home.startswith("/"):
+    scope = started.scope or ShellScope(started.folder, {"HOME": protection.home})
+    home = variables.get("HOME", scope.look_up("HOME"))
+    if not home.startswith("/") or any(name not in variables for name in protection.set_variables):
         return False
-    is_other = f"{home.rstrip('/')}/" != f"{protection.home}/"
-    fixed = [name for name in protection.set_variables if name not in variables]
-    return is_other and not fixed
+    if "HOME" not in variables and "HOME" in scope.doubtful:
+        return False
+    # A text can make links from one home to the other.
+    if any(f"{home}/".startswith(f"{link}/") or not _is_apart(link, home) for link in scope.links):
+        return False
+    if any(word.partition("=")[0] in _PROJECT_OPTIONS for word in arguments):
+        return False
+    folders = [variables.get(name, scope.variables.get(name, "")) for name in FOLDER_VARIABLES]
+    folders += _list_option_folders(arguments)
+    if not all(_leads_elsewhere(started.make_absolute(folder), protection) for folder in folders if folder):
+        return False
+    return not any(_find_real(path) == _find_real(place.path) for place, path in _list_moved(home, protection))
+
+
+def _is_apart(link: str, home: str) -> bool:
+    return link.startswith("/") and not f"{link}/".startswith(f"{home.rstrip('/')}/")
+
+
+def _list_option_folders(arguments: list[str]) -> list[str]:
+    folders: list[str] = []
+    for at, word in enumerate(arguments):
+        name, sign, value = word.partition("=")
+        if name in _FOLDER_OPTIONS:
+            folders += [value] if sign else arguments[at + 1 : at + 2]
+    return folders
+
+
+def _leads_elsewhere(folder: str, protection: Protection) -> bool:
+    """Whether a folder certainly neither is in a protected place nor holds one."""
+    if UNKNOWN in folder or not folder.startswith("/"):
+        return False
+    real = _find_real(folder)
+    places = [_find_real(place.path) for place in protection.places]
+    return not any(f"{real}/".startswith(f"{place}/") or f"{place}/".startswith(f"{real}/") for place in places)
+
+
+def _list_moved(home: str, protection: Protection) -> list[tuple[ProtectedPlace, str]]:
+    """Return the home folder and the places in it, each with its path in another home."""
+    places = [ProtectedPlace(protection.home, ""), *protection.places]
+    inside = [place for place in places if f"{place.path}/".startswith(f"{protection.home}/")]
+    return [(place, home + place.path.removeprefix(protection.home)) for place in inside]
+
+
+def _find_real(path: str) -> str:
+    try:
+        return os.path.realpath(path.replace(UNKNOWN, "_")).rstrip("/").lower()
+    except (OSError, ValueError):
+        return path
 
 
 def describe_package_change(started: Started) -> str:
@@ -128,19 +193,31 @@ def _is_own_package(word: str) -> bool:
 
 def describe_agent_start(started: Started, agents: tuple[AgentProgram, ...]) -> str:
     """Return what is done if an agent is started with its hooks turned off, else ""."""
+    name = started.name.partition("@")[0]
+    names = (name, _PACKAGE_PROGRAMS.get(name, name))
     for agent in agents:
-        if started.name not in agent.programs:
+        if not any(one in agent.programs for one in names):
             continue
         line = " ".join(started.words[1:]).lower()
         if any(_has_off_word(line, word.lower()) for word in agent.words):
             return f"start {agent.title} with its hooks turned off"
-        moved = [name for name, _ in started.variables if name in agent.variables or name == "HOME"]
+        moved = [name for name in _list_changed_variables(started) if name in (*agent.variables, "HOME")]
         if moved:
             return f"start {agent.title} with other settings ({moved[0]}), which have no hooks of yours"
     return ""
 
 
+def _list_changed_variables(started: Started) -> list[str]:
+    """Return the variables that are set for a program alone, or that the text before it changed."""
+    scope = started.scope or ShellScope(started.folder, {})
+    changed = [name for name, value in scope.variables.items() if value != scope.given.get(name, UNKNOWN)]
+    return [*(name for name, _ in started.variables), *changed]
+
+
 def _has_off_word(line: str, word: str) -> bool:
     if word.startswith("-"):
         return f" {word} " in f" {line} " or f" {word}=" in f" {line}" or f" {word.replace(' ', '=')} " in f" {line} "
-    return word in line
+    # `features={hooks=false}` is `features.hooks=false`.
+    top, _, last = word.rpartition(".")
+    plain = line.replace('"', "").replace("'", "")
+    return word in plain or bool(top and re.search(rf"{re.escape(top)}\s*=\s*\{{[^}}]*\b{re.escape(last)}\b", plain))

@@ -21,6 +21,8 @@ _WHOLE_PARAMETER = re.compile(r'"?\$(?:(\d|[@*])|\{(\d|[@*])\})"?')
 _EXPANSION = re.compile(r"\$\{([A-Za-z_]\w*|\d)(?:(:?[-=+?])(.*)|(%%?|##?)(.*)|(//?)([^/]*)/?(.*))?\}", re.DOTALL)
 _USER_HOME = re.compile(r"~[^/]*")
 _PRINT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))", re.DOTALL)
+# Programs that print lines that they read as these are.
+_PASSING_PROGRAMS = frozenset(("head", "tail", "cat", "sort", "uniq"))
 _BLANK_ESCAPES = {"n": "\n", "t": "\t"}
 
 
@@ -51,9 +53,14 @@ class ShellScope:
     """What is known where a command starts; a copy is what a subshell knows."""
 
     # `folder` is "" if it is not known; it may have patterns in it. `links` are links that the text makes: where, and to what.
+    # `given` are the variables that the text began with. `doubtful` are those that were set where it `is_plain` no more that
+    # what follows is run in the same shell, and always.
 
     def __init__(self, folder: str, variables: dict[str, str], depth: int = 0) -> None:
         self.folder, self.variables, self.depth = folder, variables, depth
+        self.given = dict(variables)
+        self.aliases: dict[str, str] = {}
+        self.is_plain, self.doubtful = True, set[str]()
         self.parameters: tuple[str, ...] = ()
         self.links: dict[str, str] = {}
         self.earlier_folders: list[str] = []
@@ -61,6 +68,8 @@ class ShellScope:
     def copy(self, *, deeper: int = 0) -> ShellScope:
         scope = ShellScope(self.folder, dict(self.variables), self.depth + deeper)
         scope.parameters, scope.links, scope.earlier_folders = self.parameters, self.links, self.earlier_folders[:]
+        scope.given, scope.aliases = self.given, dict(self.aliases)
+        scope.is_plain, scope.doubtful = self.is_plain, set(self.doubtful)
         return scope
 
     def look_up(self, name: str) -> str:
@@ -69,8 +78,13 @@ class ShellScope:
         return self.variables.get(name, UNKNOWN)
 
     def assign(self, name: str, value: str) -> None:
+        (self.doubtful.discard if self.is_plain else self.doubtful.add)(name)
         is_nothing_known = UNKNOWN in value and not value.strip(UNKNOWN)
         self.variables[name] = UNKNOWN if is_nothing_known or len(value) > MAX_VALUE_CHARS else value
+
+    def remove(self, name: str) -> None:
+        """Forget what the text made of a variable: without `HOME`, programs find the home folder by themselves."""
+        self.variables[name] = self.given.get(name, UNKNOWN)
 
     def assign_word(self, word: ShellWord) -> None:
         name = get_assigned_name(word.raw)
@@ -145,7 +159,10 @@ class ShellScope:
             return UNKNOWN
         inner = self.copy(deeper=1)
         commands = ShellReader(script, inner.look_up, evaluate=inner.evaluate).read_all()
-        if len(commands) != 1:
+        rest = commands[1:]
+        is_first_printed = not commands or commands[0].operator == "||"
+        is_passed_on = all(command.words and command.words[0].text in _PASSING_PROGRAMS for command in rest)
+        if not commands or not (is_first_printed or is_passed_on):
             return UNKNOWN
         words = [text for word in commands[0].words for text in inner.expand(word)]
         return find_printed_text(words, self.folder)
@@ -240,7 +257,8 @@ def find_printed_text(words: list[str], folder: str) -> str:
         return rest[0].rstrip("/").rpartition("/")[0] or "."
     if program == "basename" and rest:
         return rest[0].rstrip("/").rpartition("/")[2].removesuffix(rest[1] if len(rest) > 1 else "")
-    return rest[0] if program in ("realpath", "readlink") and rest else UNKNOWN
+    is_search = program in ("which", "type", "whence") or (program == "command" and words[1:2] in (["-v"], ["-pv"]))
+    return rest[0] if rest and (is_search or program in ("realpath", "readlink")) else UNKNOWN
 
 
 def print_words(words: list[str]) -> str:

@@ -26,6 +26,9 @@ TEXT_READERS = SHELLS | {"at", "batch"}
 EXPORTERS = frozenset(("export", "declare", "local", "readonly", "typeset"))
 # Words before a command that are neither it nor a program.
 _KEYWORDS = frozenset((*SHELL_KEYWORDS, "coproc", "fi", "done", "esac", "}", "in"))
+_BRANCHES = frozenset(("for", "select", "case", "function", "local", "declare", "typeset", "readonly"))
+# What is before or in one of these does not change the shell that goes on.
+_OTHER_SHELLS = frozenset(("(", ")", "|", "|&", "&"))
 # Programs that start another one: their options that take a value, and how many words are before the command.
 WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-C -D -g -h -p -R -r -T -t -U -u --user --group --host --prompt --chdir --role --type --other-user", 0),
@@ -50,6 +53,9 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "proot": ("-b -r -w", 0),
     "direnv": ("", 2),
     "arch": ("", 0),
+    "rlwrap": ("", 0),
+    "autoexpect": ("-f", 0),
+    "dtach": ("-n -c -A -e -r", 0),
     "npx": ("-p --package", 0),
     "pnpx": ("", 0),
     "bunx": ("-p --package", 0),
@@ -83,6 +89,13 @@ _RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --na
 _XARGS_VALUES = "-I -n -P -L -l -d -E -s -a --max-args --max-procs --delimiter --replace --arg-file"
 _SHELL_OPTION = re.compile(r"-\w*c")
 _FIND_OPTION = re.compile(r"-([HLP]|O\d|D)")
+# Programs whose command runs with another environment than the text around it says.
+_OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
+_OTHER_SESSIONS = frozenset(("tmux", "screen", "ssh", "su", "runuser", "at", "batch"))
+_TMUX_VALUES = "-L -S -f -T -c -e -F -n -s -t -x -y -l"
+_TMUX_KEYS = frozenset(("", "Enter", "C-m", "Space", "KPEnter"))
+_SCREEN_VALUES = "-S -dmS -mdS -DmS -dS -mS -AdmS -dmLS -t -c -e -h -p -s -T"
+_SPAWN = re.compile(r"\b(?:spawn|exec|system)\b(?:\s+-\w+)*\s+([^;\n\]]+)")
 _FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -102,6 +115,11 @@ class Started(Value):
     @property
     def name(self) -> str:
         return get_program_name(self.words)
+
+    def make_absolute(self, path: str) -> str:
+        if path.startswith(("/", UNKNOWN)):
+            return path
+        return f"{self.folder or UNKNOWN}/{path}"
 
 
 class StartedReader:
@@ -145,7 +163,12 @@ class StartedReader:
             pipe = self._pass(command, inner, pipe, folders)
 
     def _pass(self, command: ShellCommand, scope: ShellScope, pipe: list[Started], folders: list[str]) -> list[Started]:
+        first = command.words[0].raw if command.words else ""
+        if command.operator in _OTHER_SHELLS or first in _KEYWORDS or first in _BRANCHES:
+            scope.is_plain = False
         started = self._start(command, scope, pipe)
+        if command.operator in ("&&", "||"):
+            scope.is_plain = False
         if command.operator == "(":
             folders.append(scope.folder)
         elif command.operator == ")" and folders:
@@ -154,9 +177,7 @@ class StartedReader:
 
     def _start(self, command: ShellCommand, scope: ShellScope, pipe: list[Started]) -> list[Started]:
         """Note what a command starts, and change the scope as it does."""
-        words = list(command.words)
-        while words and words[0].raw in _KEYWORDS:
-            words = words[1:]
+        words = _skip_keywords(list(command.words))
         assigned = []
         while words and get_assigned_name(words[0].raw):
             assigned.append(words[0])
@@ -197,7 +218,14 @@ class StartedReader:
         first = Started(tuple(texts), scope.folder, variables, outputs, fed, piped, scope)
         count = len(self.started)
         self._add(first)
+        if words[0].raw in scope.aliases:
+            self._read_alias(words[0].raw, texts[1:], inner)
         return self.started[count:][:1] or [first]
+
+    def _read_alias(self, name: str, arguments: list[str], scope: ShellScope) -> None:
+        inner = scope.copy(deeper=1)
+        text = inner.aliases.pop(name)
+        self.read(" ".join((text, *map(_quote_word, arguments))), inner)
 
     def _start_loop(self, words: list[ShellWord], scope: ShellScope) -> None:
         name = words[1].text if len(words) > 1 else ""
@@ -211,6 +239,11 @@ class StartedReader:
             for word in words[1:]:
                 if get_assigned_name(word.raw):
                     scope.assign_word(word)
+        if program == "unset" or (program in EXPORTERS and not {"-n", "+x"}.isdisjoint(texts)):
+            for text in list_operands(texts[1:]):
+                scope.remove(text.partition("=")[0])
+        elif program == "alias":
+            scope.aliases.update(text.partition("=")[::2] for text in texts[1:] if "=" in text)
         elif program in ("cd", "pushd"):
             targets = [text for text in texts[1:] if text == "-" or not text.startswith("-")]
             scope.change_folder(targets[0] if targets else scope.look_up("HOME"))
@@ -236,14 +269,37 @@ class StartedReader:
         self.started.append(started)
         scope = (started.scope or ShellScope(started.folder, {})).copy(deeper=1)
         scope.folder = started.folder
+        scope.is_plain = True
         for name, value in started.variables:
             scope.assign(name, value)
+        if started.name in _OTHER_SESSIONS:
+            scope.remove("HOME")
+            started = started.replace(variables=())
         for text, parameters in list_inner_texts(started):
             scope.parameters = parameters
             self.read(text, scope)
         if scope.depth <= MAX_TEXT_DEPTH:
             for words in list_inner_commands(started):
                 self._add(started.replace(words=words, outputs=(), input_text="", piped_words=(), scope=scope))
+
+
+def _quote_word(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _skip_keywords(words: list[ShellWord]) -> list[ShellWord]:
+    while words:
+        raws = [word.raw for word in words[:2]]
+        if raws[0] == "function":
+            words = words[2:]
+        elif raws[0] == "time" and raws[1:] in (["-p"], ["--"]):
+            words = [words[0], *words[2:]]
+        elif raws[0] in _KEYWORDS and not (raws[0] == "time" and raws[1:] and raws[1].startswith("-")):
+            words = words[1:]
+        else:
+            # With other options, `time` is a program.
+            return words
+    return words
 
 
 def _has_open_heredoc(command: ShellCommand) -> bool:
@@ -296,6 +352,7 @@ def _note_link(arguments: list[str], scope: ShellScope) -> None:
 def unwrap(started: Started) -> Started:
     """Return what `sudo`, `env`, `timeout`, `uv run` and their like would start."""
     words, folder, variables = list(started.words), started.folder, list(started.variables)
+    scope = started.scope
     while words:
         program = get_program_name(words)
         rest = words[1:]
@@ -316,14 +373,42 @@ def unwrap(started: Started) -> Started:
         if program == "flock" and "-c" in rest:
             words = ["sh", *rest[rest.index("-c") :]]
             continue
+        if removed := _list_removed(program, rest, variables):
+            variables = [pair for pair in variables if pair[0] not in removed]
+            scope = (scope or ShellScope(folder, {})).copy()
+            for name in removed:
+                scope.remove(name)
         options, skipped = WRAPPERS[program]
         rest = skip_options(_open_call_options(rest) if program in _PACKAGE_RUNNERS else rest, options)
+        if program == "env" and rest[:1] == ["-"]:
+            rest = skip_options(rest[1:], options)
         while rest and program in ("sudo", "doas", "env") and get_assigned_name(rest[0]):
             name, _, value = rest[0].partition("=")
             variables.append((name, value))
             rest = rest[1:]
         words = _read_package_call(rest) if program in _PACKAGE_RUNNERS else rest[skipped:]
-    return started.replace(words=tuple(words), folder=folder, variables=tuple(variables))
+    return started.replace(words=tuple(words), folder=folder, variables=tuple(variables), scope=scope)
+
+
+def _list_removed(program: str, arguments: list[str], variables: list[tuple[str, str]]) -> list[str]:
+    """Return the variables that a program takes away from what it starts."""
+    everything = ["HOME", *(name for name, _ in variables)]
+    if program in _OTHER_ENVIRONMENTS:
+        return everything
+    if program not in ("env", "exec"):
+        return []
+    removed: list[str] = []
+    waiting = [*arguments]
+    while waiting and waiting[0].startswith("-"):
+        word = waiting.pop(0)
+        if word in ("-", "--ignore-environment") or re.fullmatch(r"-\w*[icl]\w*", word):
+            return everything
+        if word in ("-u", "--unset"):
+            removed += waiting[:1]
+        elif word.startswith(("-u", "--unset=")):
+            removed.append(word.removeprefix("--unset=").removeprefix("-u"))
+        waiting = waiting[1:] if word in ("-u", "--unset", "-C", "--chdir", "-a") else waiting
+    return removed
 
 
 def _skip_runner(program: str, rest: list[str]) -> list[str] | None:
@@ -409,6 +494,9 @@ def list_inner_texts(started: Started) -> list[tuple[str, tuple[str, ...]]]:
         return [(text, ()) for text in skip_options(rest, "")[:1]]
     if name == "watch":
         return [(" ".join(skip_options(rest, "-n --interval")), ())]
+    if name == "expect":
+        texts = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _SHELL_OPTION.fullmatch(word)]
+        return [(match[1], ()) for text in (*texts, started.input_text) for match in _SPAWN.finditer(text)]
     if name in ("su", "runuser", "script", "sg"):
         options = enumerate(rest[:-1])
         return [(rest[at + 1], ()) for at, word in options if word == "--command" or _SHELL_OPTION.fullmatch(word)]
@@ -444,7 +532,25 @@ def list_inner_commands(started: Started) -> list[tuple[str, ...]]:
         cut = next((at for at, word in enumerate(command) if word in (":::", "::::")), len(command))
         words = command[cut + 1 :] or _list_read_words(started)
         return [_place_words(command[:cut], words)] if command[:cut] else []
+    if name == "tmux":
+        return _list_tmux_commands(rest)
+    if name == "screen":
+        return [tuple(skip_options(rest, _SCREEN_VALUES))]
+    if name == "script":
+        return [tuple(list_operands(rest[: rest.index("-c")] if "-c" in rest else rest)[1:])]
     return []
+
+
+def _list_tmux_commands(words: list[str]) -> list[tuple[str, ...]]:
+    """Return what the commands of `tmux` start: what is behind their names and options."""
+    commands: list[tuple[str, ...]] = []
+    behind = skip_options(words, _TMUX_VALUES)
+    while behind:
+        end = next((at for at, word in enumerate(behind) if word.endswith(";")), len(behind))
+        inner = [*behind[1:end], *([behind[end].rstrip(";")] if end < len(behind) else [])]
+        commands.append(tuple(word for word in skip_options(inner, _TMUX_VALUES) if word not in _TMUX_KEYS))
+        behind = behind[end + 1 :]
+    return commands
 
 
 def _place_words(command: list[str], words: list[str]) -> tuple[str, ...]:

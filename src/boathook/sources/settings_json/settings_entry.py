@@ -37,7 +37,8 @@ from boathook.sources.shell_scripts import SCRIPT_ENDINGS
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 
 DIALECT = find_hook_dialect("claude")
-_RULE_CHAR_WEIGHT = 10
+# An entry has a matcher and a rule to compile, so it costs more than a HOOK.md file.
+_MAX_FILE_WEIGHT, _MIN_ENTRY_WEIGHT, _RULE_CHAR_WEIGHT = 40_000, 200, 10
 MAX_SEARCHED_CHARS = 8192
 _MAX_HEADER_WARNINGS = 20
 _FOREIGN_TYPES = ("agent", "mcp_tool")
@@ -57,7 +58,7 @@ class FileContext:
     def __init__(self, path: str, scope: str, source: str, root: str = "") -> None:
         self.path, self.scope, self.source, self.root = path, scope, source, root
         # A file of many large patterns would keep RE2 busy for minutes.
-        self.allowance, self._chars = PatternAllowance(), MAX_SEARCHED_CHARS
+        self.allowance, self._chars = PatternAllowance(_MAX_FILE_WEIGHT, _MIN_ENTRY_WEIGHT), MAX_SEARCHED_CHARS
         self._matchers: dict[str, Pattern | ConfigError | None] = {}
 
     def compile_matcher(self, source: str) -> Pattern | None:
