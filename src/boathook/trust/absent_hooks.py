@@ -11,18 +11,17 @@ from typing import Any
 
 from boathook.core.approval import DENY, TrustRecord
 from boathook.core.catalog import KEY_DIGITS, Settings, mark_untrusted
-from boathook.core.event import KINDS, PRE_TOOL
 from boathook.core.hashing import hexdigest
-from boathook.core.hook import ARMED, GONE, HANDLERS, HIDDEN, PROJECT, USER, Hook, HookHandler, Script
+from boathook.core.hook import ARMED, GONE, HANDLERS, HIDDEN, USER, Hook, HookHandler
 from boathook.core.notices import describe_absence
 from boathook.core.value import Value
-from boathook.dialects.dialect import find_hook_dialect
 from boathook.sources.hook_md.folder import MANIFEST_NAMES
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system.locations import Locations, SourceFolders
-from boathook.trust.judge import TrustJudge, get_identity, get_trusted_matcher, read_trusted_manifest
+from boathook.trust.judge import TrustJudge, get_identity, get_trusted_matcher
 from boathook.trust.store import TrustStore
+from boathook.trust.trusted_form import build_trusted_hook, restore_folder_hook
 from boathook.trust.work_trees import list_work_trees
 
 
@@ -157,28 +156,15 @@ class AbsentHooks:
         definition = _read_definition(record)
         if definition is None:
             own_folder = os.path.join(folder, record.identity)
-            paths = [f"{own_folder}/{name}" for name in MANIFEST_NAMES]
-            copies = (read_trusted_manifest(self._store, record, path, own_folder, PROJECT) for path in paths)
-            unknown = _build_hook(record, paths[0], Script(own_folder)), frozenset[str]()
-            return next((copy for copy in copies if copy is not None), unknown)
+            return restore_folder_hook(self._store, record, f"{own_folder}/{MANIFEST_NAMES[0]}", own_folder)
         handler, is_async = definition
         path = os.path.join(folder, record.identity.removesuffix(f":{record.name}"))
-        hook = _build_hook(record, path, handler)
+        hook = build_trusted_hook(record, path, handler)
         return hook.replace(matcher=get_trusted_matcher((record,)), background=is_async), frozenset()
 
 
 def _is_inside(inner: str, outer: str) -> bool:
     return bool(inner) and inner != outer and f"{inner}/".startswith(outer.rstrip("/") + "/")
-
-
-def _build_hook(record: TrustRecord, path: str, handler: HookHandler) -> Hook:
-    source = find_source(record.source)
-    kind = next((kind for kind in KINDS if kind.name == record.event), PRE_TOOL)
-    dialect = find_hook_dialect(source.dialect)
-    together = source.runs_together
-    return Hook(
-        record.name, kind, kind.name, PROJECT, handler, path, dialect, source=source.name, runs_together=together
-    )
 
 
 def _read_definition(record: TrustRecord) -> tuple[HookHandler, bool] | None:
