@@ -364,3 +364,46 @@ def test_a_guard_that_may_not_be_read_blocks_if_the_user_wants_that(project):
         check_modified(project, WAYS[0], "block")
     finally:
         folder.chmod(0o755)
+
+
+# A project that was moved, and a link where it was
+
+
+def move_project(project: ScratchProject) -> Path:
+    moved = project.path.with_name("moved")
+    os.rename(project.path, moved)
+    project.path.symlink_to(moved.name)
+    return moved
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("untrusted", ["skip", "block"])
+def test_a_guard_is_missed_where_a_link_leads_to_the_moved_project(project, untrusted, way):
+    project.write_hooks_toml("user", f'[hooks]\nuntrusted = "{untrusted}"\n')
+    project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    shutil.rmtree(move_project(project) / ".agents")
+    found = project.dispatch(way, {**CALL, "work_dir": str(project.path)})
+    assert (found["decision"], list_missed(found)) == ("block" if untrusted == "block" else "none", ["guard"])
+
+
+def test_a_guard_that_moved_with_its_project_and_is_trusted_there_is_not_missed(project):
+    project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    move_project(project)
+    assert [skip["why"] for skip in project.dispatch()["skipped"]] == [
+        "it is not trusted yet. Review it with: boathook trust"
+    ]
+    project.trust()
+    found = project.dispatch()
+    assert (list_runs(found), list_skipped(found)) == ([("guard", "ok", "block")], [])
+
+
+def test_a_false_end_of_the_session_does_not_hide_that_a_guard_is_removed(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    project.dispatch()
+    project.dispatch(event={**CALL, "event_type": "post-session"})
+    shutil.rmtree(folder)
+    for _ in range(2):
+        assert "it was here earlier in this session" in find_skip(project.dispatch(), "guard")

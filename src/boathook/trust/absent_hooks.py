@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any
 
-from boathook.core.approval import DENY, TrustRecord
+from boathook.core.approval import DENY, TrustPlace, TrustRecord
 from boathook.core.catalog import KEY_DIGITS, Settings, mark_untrusted
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED, GONE, HANDLERS, HIDDEN, USER, Hook, HookHandler
@@ -91,7 +91,9 @@ class AbsentHooks:
             if not records:
                 continue
             nearer = read.project if _is_inside(project, folder) else ""
-            present = self._list_present(read if folder == project else None, folder, folders, is_above=bool(nearer))
+            real = os.path.realpath(folder)
+            is_above = _is_inside(project, real)
+            present = self._list_present(read if real == project else None, real, folders, is_above=is_above)
             for identity, record in records.items():
                 is_there = identity in present or record.key in self._judge.replaced_keys
                 is_copied = bool(nearer) and record.digest in running
@@ -105,6 +107,10 @@ class AbsentHooks:
     def _find_trusted(self, folder: str, source: str) -> dict[str, TrustRecord]:
         """Return what is trusted in a folder, by identity: the decision of this work tree, else the newest one."""
         place = self._judge.find_place(folder)
+        if place.project != folder:
+            # The project was moved, and a link is where it was: decisions are on record for the old path.
+            self.watch.append(folder)
+            place = TrustPlace(folder)
         identities = dict.fromkeys(
             one.identity for one in self._store.find_place_records(place) if one.source == source
         )
