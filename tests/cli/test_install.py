@@ -450,10 +450,17 @@ def _write_program(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
+def _write_empty(path: Path) -> None:
+    path.unlink()
+    path.touch(0o755)
+
+
 # What is done to the package, and what the reason names.
 PLUGIN_DAMAGES = {
     "no interpreter": (lambda env: (env / "python3").unlink(), "ENOENT"),
-    "no entry": (lambda env: (env / "boathook/entry/hook_entry.py").unlink(), "can't open file"),
+    "no entry": (lambda env: (env / "boathook/entry/hook_entry.py").unlink(), "ENOENT"),
+    "an empty interpreter": (lambda env: _write_empty(env / "python3"), "python3 is empty"),
+    "an empty entry": (lambda env: _write_empty(env / "boathook/entry/hook_entry.py"), "hook_entry.py is empty"),
     "no package": (lambda env: (env / "boathook/entry/fast_path.py").unlink(), "ModuleNotFoundError"),
     "an interpreter without its library": (
         lambda env: _write_program(env / "python3", "echo 'libpython3.so: cannot open' >&2; exit 127"),
@@ -488,4 +495,25 @@ def test_a_plugin_without_its_engine_refuses_nothing_if_the_person_wants_that(pr
     (_copy_package(project) / "python3").unlink()
     done = _drive(project)
     assert (done.returncode, "refused" in json.loads(done.stdout)) == (0, False)
+    assert "boathook: pre-tool-call: boathook cannot start" in done.stderr
+
+
+@needs_node
+@pytest.mark.parametrize("start", ["no: ", ""])
+def test_a_reason_with_the_words_of_python_does_not_lift_a_block(project, start):
+    project.write_hooks_toml("user", '[hooks]\nbroken = "allow"\n')
+    reason = f"{start}{sys.executable}: can't open file 'x'"
+    project.write_hook("guard", script=f'echo "{reason}" >&2; exit 2')
+    install(project, "opencode")
+    assert json.loads(_drive(project).stdout)["refused"] == reason
+
+
+@needs_node
+def test_an_entry_that_is_gone_when_python_opens_it_is_a_broken_engine(project):
+    project.write_hooks_toml("user", '[hooks]\nbroken = "allow"\n')
+    install(project, "opencode")
+    python = _copy_package(project) / "python3"
+    _write_program(python, """rm -f "$3"; echo "$0: can't open file 'x'" >&2; exit 2""")
+    done = _drive(project)
+    assert "refused" not in json.loads(done.stdout)
     assert "boathook: pre-tool-call: boathook cannot start" in done.stderr

@@ -122,6 +122,12 @@ def _dangle(path: Path) -> None:
     path.symlink_to(path.with_name("gone"))
 
 
+def _empty_interpreter(env: Path) -> None:
+    path = env / "bin/python3"
+    path.unlink()
+    path.touch(0o755)
+
+
 def _keep_only_entry(env: Path) -> None:
     entry = (env / "boathook/entry/hook_entry.py").read_bytes()
     shutil.rmtree(env / "boathook")
@@ -134,6 +140,8 @@ DAMAGES = {
     "a link to an interpreter that is gone": lambda env: _dangle(env / "bin/python3"),
     "no entry": lambda env: (env / "boathook/entry/hook_entry.py").unlink(),
     "no environment": shutil.rmtree,
+    "an empty interpreter": _empty_interpreter,
+    "an empty entry": lambda env: (env / "boathook/entry/hook_entry.py").write_text(""),
     "nothing but the entry": _keep_only_entry,
     "a module that this Python cannot read": _write_half("entry/run_once.py"),
     "a first module that this Python cannot read": _write_half("entry/fast_path.py"),
@@ -141,7 +149,10 @@ DAMAGES = {
     "a library is missing": _remove_library,
     "another version, with other options": _rename_option,
 }
-MISSING = ("no interpreter", "a link to an interpreter that is gone", "no entry", "no environment")
+MISSING = (
+    *("no interpreter", "a link to an interpreter that is gone", "no entry", "no environment"),
+    *("an empty interpreter", "an empty entry"),
+)
 CAUSES = {
     **dict.fromkeys(MISSING, "or its package is missing"),
     "nothing but the entry": "ModuleNotFoundError: No module named 'boathook.entry.fast_path'",

@@ -23,7 +23,7 @@ from tests.install.helpers import EVERYWHERE, context_of, file_of, install, stat
 
 ENTRY = "/x/boathook/entry/hook_entry.py"
 CALL = f"{sys.executable} -I -S {ENTRY} --host claude --event PreToolUse"
-TESTS = f"[ -x {sys.executable} ] && [ -r {ENTRY} ] && exec "
+TESTS = f"[ -x {sys.executable} ] && [ -s {sys.executable} ] && [ -r {ENTRY} ] && [ -s {ENTRY} ] && exec "
 FALLBACK = "; printf '%s\\n' 'it is gone'"
 LINE = TESTS + CALL + FALLBACK
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -39,6 +39,8 @@ FOREIGN = {
     "a plain call": CALL,
     "a call that is not the last one of its process": LINE.replace("exec ", ""),
     "a test of another file": LINE.replace(f"[ -r {ENTRY} ]", "[ -r /x/boathook ]"),
+    "a line without a test for an empty file": LINE.replace(f"[ -s {ENTRY} ] && ", ""),
+    "a test for another empty file": LINE.replace(f"[ -s {ENTRY} ]", "[ -s /x/boathook ]"),
     "a test of another program": LINE.replace(f"[ -x {sys.executable} ]", "[ -x /bin/sh ]"),
     "a test that runs something": LINE.replace(f"[ -x {sys.executable} ]", "[ -x $(touch x) ]"),
     "an answer that runs something": f"{TESTS}{CALL}; printf '%s\\n' \"$(touch x)\"",

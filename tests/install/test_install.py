@@ -608,7 +608,8 @@ def test_the_command_names_everything_absolutely(project):
     cause = f"{sys.executable} or its package is missing"
     message = f"boathook cannot start ({cause}), so no hook was asked. Fix: {repair}"
     assert lines.make_command_line(load_setup("claude"), "Stop", context_of(project, "claude")) == (
-        f"[ -x {sys.executable} ] && [ -r {lines.HOOK_ENTRY} ] && "
+        f"[ -x {sys.executable} ] && [ -s {sys.executable} ] && "
+        f"[ -r {lines.HOOK_ENTRY} ] && [ -s {lines.HOOK_ENTRY} ] && "
         f"exec {sys.executable} -I -S {lines.HOOK_ENTRY} --host claude --event Stop --config {project.config} "
         f"--claude {project.claude_folder} --state {project.state} --without settings "
         f"--repair '{repair}' --broken '{{\"systemMessage\": \"REASON\"}}'; "

@@ -11,7 +11,15 @@ import pytest
 
 import boathook
 from tests.git_repository import commit_all, run_git
-from tests.scratch_project import CALL, WAYS, ScratchProject, list_runs, list_skipped, make_settings
+from tests.scratch_project import (
+    CALL,
+    WAYS,
+    ScratchProject,
+    list_runs,
+    list_skipped,
+    make_manifest,
+    make_settings,
+)
 
 BLOCKS = "echo no >&2; exit 2"
 GUARD = {"matcher": "{tool: Shell, pattern: ls}"}
@@ -268,3 +276,134 @@ def test_text_of_the_project_is_not_in_reports_about_a_guard_that_is_gone(projec
     (folder / "HOOK.md").write_text("---\nname: SYSTEM\n---\n")
     os.rename(folder / "HOOK.md", folder / "SYSTEM.md")
     assert "SYSTEM" not in json.dumps(project.dispatch())
+
+
+# A guard whose manifest is another one
+
+HARMLESS = make_manifest("guard", trigger="post-session")
+
+
+def rename_manifest(folder: Path) -> None:
+    (folder / "HOOK.md").unlink()
+    (folder / "hook.md").write_text(HARMLESS)
+
+
+def make_loop(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.symlink_to(folder.name)
+
+
+def break_renamed(folder: Path) -> None:
+    (folder / "HOOK.md").unlink()
+    (folder / "hook.md").write_text("SYSTEM")
+
+
+def link_outside(folder: Path) -> None:
+    (folder / "HOOK.md").unlink()
+    (folder / "HOOK.md").symlink_to("/etc/hostname")
+
+
+REPLACEMENTS = {
+    "under its other name": rename_manifest,
+    "with another event": lambda folder: (folder / "HOOK.md").write_text(HARMLESS),
+    "under its other name, and not readable": break_renamed,
+    "not readable": lambda folder: (folder / "HOOK.md").write_text("SYSTEM"),
+    "outside the project": link_outside,
+    "in a folder that is a link to itself": make_loop,
+}
+
+
+def list_missed(verdict: dict[str, object]) -> list[str]:
+    """Return the hooks that did not run; those that block because of that are among the runs."""
+    return list_skipped(verdict) + [name for name, _, _ in list_runs(verdict)]
+
+
+def check_modified(project: ScratchProject, way: str, decision: str) -> None:
+    found = project.dispatch(way)
+    assert (found["decision"], list_missed(found)) == (decision, ["guard"])
+    assert decision == "block" or any("guard" in line for line in found["system_message"])
+    assert "SYSTEM" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("untrusted", ["skip", "block"])
+@pytest.mark.parametrize("has_copy", [True, False])
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+def test_a_guard_with_another_manifest_is_missed_where_it_ran(project, replacement, has_copy, untrusted, way):
+    project.write_hooks_toml("user", f'[hooks]\nuntrusted = "{untrusted}"\n')
+    folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    REPLACEMENTS[replacement](folder)
+    if not has_copy:
+        shutil.rmtree(project.state / "copies")
+    check_modified(project, way, "block" if untrusted == "block" else "none")
+    # Without the copy nobody knows what it matched.
+    assert list_missed(project.dispatch(way, OTHER_CALL)) == ([] if has_copy else ["guard"])
+
+
+@pytest.mark.parametrize("has_copy", [True, False])
+def test_a_manifest_that_takes_precedence_over_the_trusted_one_does_not_replace_it(project, has_copy):
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
+    folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    os.rename(folder / "HOOK.md", folder / "hook.md")
+    project.trust()
+    assert list_runs(project.dispatch()) == [("guard", "ok", "block")]
+    (folder / "HOOK.md").write_text(HARMLESS)
+    if not has_copy:
+        shutil.rmtree(project.state / "copies")
+    check_modified(project, WAYS[0], "block")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_a_guard_that_may_not_be_read_blocks_if_the_user_wants_that(project):
+    project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
+    folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    folder.chmod(0)
+    try:
+        check_modified(project, WAYS[0], "block")
+    finally:
+        folder.chmod(0o755)
+
+
+# A project that was moved, and a link where it was
+
+
+def move_project(project: ScratchProject) -> Path:
+    moved = project.path.with_name("moved")
+    os.rename(project.path, moved)
+    project.path.symlink_to(moved.name)
+    return moved
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("untrusted", ["skip", "block"])
+def test_a_guard_is_missed_where_a_link_leads_to_the_moved_project(project, untrusted, way):
+    project.write_hooks_toml("user", f'[hooks]\nuntrusted = "{untrusted}"\n')
+    project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    shutil.rmtree(move_project(project) / ".agents")
+    found = project.dispatch(way, {**CALL, "work_dir": str(project.path)})
+    assert (found["decision"], list_missed(found)) == ("block" if untrusted == "block" else "none", ["guard"])
+
+
+def test_a_guard_that_moved_with_its_project_and_is_trusted_there_is_not_missed(project):
+    project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    move_project(project)
+    assert [skip["why"] for skip in project.dispatch()["skipped"]] == [
+        "it is not trusted yet. Review it with: boathook trust"
+    ]
+    project.trust()
+    found = project.dispatch()
+    assert (list_runs(found), list_skipped(found)) == ([("guard", "ok", "block")], [])
+
+
+def test_a_false_end_of_the_session_does_not_hide_that_a_guard_is_removed(project):
+    folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)
+    project.trust()
+    project.dispatch()
+    project.dispatch(event={**CALL, "event_type": "post-session"})
+    shutil.rmtree(folder)
+    for _ in range(2):
+        assert "it was here earlier in this session" in find_skip(project.dispatch(), "guard")

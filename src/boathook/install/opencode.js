@@ -1,5 +1,6 @@
 // made by `boathook install opencode`; `boathook uninstall opencode` removes it
 import { spawn } from "node:child_process"
+import { accessSync, constants, statSync } from "node:fs"
 
 // filled in by the installer: the command, its answer to each event if boathook cannot start, and what is wrong then
 const COMMAND = []
@@ -19,10 +20,25 @@ function answerBroken(event, message) {
   return null
 }
 
+// Returns what is wrong with the interpreter or our file, "" if both are there. An empty one would allow everything.
+function findMissing() {
+  const entry = COMMAND.slice(1).find((word) => !word.startsWith("-"))
+  try {
+    accessSync(COMMAND[0], constants.X_OK)
+    accessSync(entry, constants.R_OK)
+    const empty = [COMMAND[0], entry].find((path) => statSync(path).size === 0)
+    return empty ? `${empty} is empty` : ""
+  } catch (error) {
+    return error.message
+  }
+}
+
 // Sends one event to boathook. Returns its answer; null if there is none, which is logged and never thrown.
 function ask(event, fields) {
   return new Promise((resolve) => {
     const args = [...COMMAND.slice(1), "--event", event, "--broken", BROKEN_FORMS[event] ?? ""]
+    const missing = findMissing()
+    if (missing) return resolve(answerBroken(event, missing))
     let child
     try {
       child = spawn(COMMAND[0], args, { stdio: ["pipe", "pipe", "pipe"] })
@@ -50,8 +66,10 @@ function ask(event, fields) {
       clearTimeout(timer)
       const message = Buffer.concat(err).toString().trim()
       const isOurs = message.startsWith("boathook")
-      // Python itself ends with 2 if it does not find our file, and our own errors with 1 let an event pass
-      if (code === 2 && !message.includes("can't open file")) return resolve({ refused: message || "blocked by a hook" })
+      // Python itself ends with 2 if it cannot open our file; a hook may write the same as its reason, so we look again
+      const isUnopened = message.startsWith(`${COMMAND[0]}: can't open file`) && findMissing() !== ""
+      if (code === 2 && !isUnopened) return resolve({ refused: message || "blocked by a hook" })
+      // our own errors with 1 let an event pass
       if (isLate || (code === 1 && isOurs)) {
         log(`${event}: ${message || "no answer in time"}; hooks did not run`)
         return resolve(null)

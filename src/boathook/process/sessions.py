@@ -211,8 +211,9 @@ class Sessions:
             return
 
     def forget(self, session: str) -> None:
-        # A refusal stays: Cline reports the end of a session when it ends a task, and the person can still go on with it.
-        for mark in (*self._list_subagents(session), *self._list_session_files(session, _TRUSTED_KIND)):
+        # A refusal stays: Cline reports the end of a session when it ends a task, and the person can still go on with it. So do the
+        # notes about trusted hooks: a guard that is removed is missed even if somebody sends a false end of the session.
+        for mark in self._list_subagents(session):
             try:
                 os.unlink(mark)
             except OSError:

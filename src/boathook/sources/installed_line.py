@@ -22,7 +22,7 @@ _PRINT = rf"printf '%s\\n' {_WORD}"
 _ONE_WORD, _WORDS = re.compile(_WORD, re.ASCII), re.compile(rf"{_WORD}(?: {_WORD})*", re.ASCII)
 _QUOTES = re.compile(r"""'([^']*)'|"(')\"""")
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] && exit 0; ')
-_TESTS = re.compile(rf"\[ -x {_WORD} \] && \[ -r {_WORD} \] && exec ", re.ASCII)
+_TESTS = re.compile(rf"(?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII)
 _FALLBACK = re.compile(rf"; {_PRINT}(?: >&2(?:; {_PRINT})?)?(?:; exit [0-9]+)?\Z", re.ASCII)
 
 
@@ -34,14 +34,16 @@ class InstalledCommand(Value):
 
 
 def write_installed_line(words: list[str], fallback: Exit, unless_variable: str = "") -> str:
-    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing."""
+    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing or empty."""
     # Shells that are not like sh take it, too: Codex starts the person's own one. `exec`, so that signals reach the engine.
     guard = f'[ -n "${unless_variable}" ] && exit 0; ' if unless_variable else ""
     return f"{guard}{_write_tests(words)}{shlex.join(words)}; {_write_fallback(fallback)}"
 
 
 def _write_tests(words: list[str]) -> str:
-    return f"[ -x {shlex.quote(words[0])} ] && [ -r {shlex.quote(words[_find_entry(words)])} ] && exec "
+    # An empty file would end with 0 and no output, which allows everything.
+    python, entry = shlex.quote(words[0]), shlex.quote(words[_find_entry(words)])
+    return f"[ -x {python} ] && [ -s {python} ] && [ -r {entry} ] && [ -s {entry} ] && exec "
 
 
 def _find_entry(words: list[str]) -> int:

@@ -9,20 +9,19 @@ import json
 import os
 from typing import Any
 
-from boathook.core.approval import DENY, TrustRecord
+from boathook.core.approval import DENY, TrustPlace, TrustRecord
 from boathook.core.catalog import KEY_DIGITS, Settings, mark_untrusted
-from boathook.core.event import KINDS, PRE_TOOL
 from boathook.core.hashing import hexdigest
-from boathook.core.hook import ARMED, GONE, HANDLERS, HIDDEN, PROJECT, USER, Hook, HookHandler, Script
+from boathook.core.hook import ARMED, GONE, HANDLERS, HIDDEN, USER, Hook, HookHandler
 from boathook.core.notices import describe_absence
 from boathook.core.value import Value
-from boathook.dialects.dialect import find_hook_dialect
 from boathook.sources.hook_md.folder import MANIFEST_NAMES
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system.locations import Locations, SourceFolders
-from boathook.trust.judge import TrustJudge, get_identity, get_trusted_matcher, read_trusted_manifest
+from boathook.trust.judge import TrustJudge, get_identity, get_trusted_matcher
 from boathook.trust.store import TrustStore
+from boathook.trust.trusted_form import build_trusted_hook, restore_folder_hook
 from boathook.trust.work_trees import list_work_trees
 
 
@@ -92,7 +91,9 @@ class AbsentHooks:
             if not records:
                 continue
             nearer = read.project if _is_inside(project, folder) else ""
-            present = self._list_present(read if folder == project else None, folder, folders, is_above=bool(nearer))
+            real = os.path.realpath(folder)
+            is_above = _is_inside(project, real)
+            present = self._list_present(read if real == project else None, real, folders, is_above=is_above)
             for identity, record in records.items():
                 is_there = identity in present or record.key in self._judge.replaced_keys
                 is_copied = bool(nearer) and record.digest in running
@@ -106,6 +107,10 @@ class AbsentHooks:
     def _find_trusted(self, folder: str, source: str) -> dict[str, TrustRecord]:
         """Return what is trusted in a folder, by identity: the decision of this work tree, else the newest one."""
         place = self._judge.find_place(folder)
+        if place.project != folder:
+            # The project was moved, and a link is where it was: decisions are on record for the old path.
+            self.watch.append(folder)
+            place = TrustPlace(folder)
         identities = dict.fromkeys(
             one.identity for one in self._store.find_place_records(place) if one.source == source
         )
@@ -157,28 +162,15 @@ class AbsentHooks:
         definition = _read_definition(record)
         if definition is None:
             own_folder = os.path.join(folder, record.identity)
-            paths = [f"{own_folder}/{name}" for name in MANIFEST_NAMES]
-            copies = (read_trusted_manifest(self._store, record, path, own_folder, PROJECT) for path in paths)
-            unknown = _build_hook(record, paths[0], Script(own_folder)), frozenset[str]()
-            return next((copy for copy in copies if copy is not None), unknown)
+            return restore_folder_hook(self._store, record, f"{own_folder}/{MANIFEST_NAMES[0]}", own_folder)
         handler, is_async = definition
         path = os.path.join(folder, record.identity.removesuffix(f":{record.name}"))
-        hook = _build_hook(record, path, handler)
+        hook = build_trusted_hook(record, path, handler)
         return hook.replace(matcher=get_trusted_matcher((record,)), background=is_async), frozenset()
 
 
 def _is_inside(inner: str, outer: str) -> bool:
     return bool(inner) and inner != outer and f"{inner}/".startswith(outer.rstrip("/") + "/")
-
-
-def _build_hook(record: TrustRecord, path: str, handler: HookHandler) -> Hook:
-    source = find_source(record.source)
-    kind = next((kind for kind in KINDS if kind.name == record.event), PRE_TOOL)
-    dialect = find_hook_dialect(source.dialect)
-    together = source.runs_together
-    return Hook(
-        record.name, kind, kind.name, PROJECT, handler, path, dialect, source=source.name, runs_together=together
-    )
 
 
 def _read_definition(record: TrustRecord) -> tuple[HookHandler, bool] | None:

@@ -25,11 +25,11 @@ from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS, HooksConfig, tune_hook
 from boathook.sources.source_hooks import ReadHook
-from boathook.system.files import FileError, read_text
 from boathook.system.locations import SourceFolders
 from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_files, replace_with_copies
 from boathook.trust.snapshot import FILE, MAX_SNAPSHOT_BYTES, Snapshot, SnapshotError, describe_root, read_snapshot
 from boathook.trust.store import TrustStore
+from boathook.trust.trusted_form import restore_folder_hook
 from boathook.trust.verify import CHANGED, describe_change
 from boathook.trust.work_trees import LocatedPlace, find_trust_place
 
@@ -155,7 +155,7 @@ class TrustJudge:
         copy = self._make_copy(content)
         if not copy:
             return self._mark(hook, UNTRUSTED, _NO_COPY), written
-        hook, written = self._read_from_copy(hook, record) or read
+        hook, written = self._restore_trusted(hook, record)
         approval = _make_approval(record, content, copy)
         return hook.replace(handler=Script(resolve_copy_path(copy, 0, approval.roots[0])), approval=approval), written
 
@@ -184,7 +184,7 @@ class TrustJudge:
             self._watch_error(error)
             return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
         self.project_hooks.append(project_hook)
-        trusted, written = self._read_from_copy(hook, record) or read
+        trusted, written = self._restore_trusted(hook, record)
         return self._mark_unreadable(trusted, error), written
 
     def _mark_other_bytes(self, read: ReadHook, content: HookContent, project_hook: ProjectHook) -> ReadHook:
@@ -194,18 +194,17 @@ class TrustJudge:
             self.watched_paths += [path for path, _ in content.files]
             return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
         self.project_hooks.append(project_hook)
-        trusted, written = self._read_from_copy(hook, record) or read
+        trusted, written = self._restore_trusted(hook, record)
         return self._mark_modified(trusted, content), written
 
     def _judge_unreadable(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
         hook, _ = read
         records = self._find_records(hook, project)
-        is_trusted = bool(records) and not _find_denied(records)
-        trusted = self._read_from_copy(hook, records[0]) if is_trusted else None
-        if trusted is None:
+        if not records or _find_denied(records):
             return read
         self.project_hooks.append(ProjectHook(hook, project, config, records[0]))
-        return self._mark(trusted[0], MODIFIED, f"{CHANGED}, and cannot be read: {hook.state_reason}"), trusted[1]
+        trusted, written = self._restore_trusted(hook, records[0])
+        return self._mark(trusted, MODIFIED, f"{CHANGED}, and cannot be read: {hook.state_reason}"), written
 
     def _judge_entry(
         self, hook: Hook, project: str, config: HooksConfig, others: tuple[Hook, ...], user_folder: str
@@ -299,8 +298,8 @@ class TrustJudge:
         except OSError:
             return ""
 
-    def _read_from_copy(self, hook: Hook, record: TrustRecord) -> ReadHook | None:
-        return read_trusted_manifest(self._store, record, hook.path, hook.folder, hook.scope)
+    def _restore_trusted(self, hook: Hook, record: TrustRecord) -> ReadHook:
+        return restore_folder_hook(self._store, record, hook.path, hook.folder)
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
         by_user = bool(user_folder) and hook.state_reason.startswith(f"disabled by {user_folder}/")
@@ -332,20 +331,6 @@ def _make_approval(record: TrustRecord, content: HookContent, copy: str) -> Appr
 
 def _remove_digest(identity: str) -> str:
     return identity.rpartition("#")[0] or identity
-
-
-def read_trusted_manifest(
-    store: TrustStore, record: TrustRecord, path: str, folder: str, scope: str
-) -> ReadHook | None:
-    """Return a HOOK.md hook as it was trusted, from its private copy; None if there is none."""
-    copy = store.find_copy(record.digest)
-    copied = resolve_copy_path(copy, 0, record.roots[0]) if copy and record.roots else ""
-    try:
-        text = read_text(f"{copied}/{os.path.basename(path)}")
-    except FileError:
-        return None
-    trusted, written = parse_manifest(text, path=path, folder=folder, scope=scope)
-    return (trusted, written) if trusted.state == ARMED else None
 
 
 def get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
