@@ -61,6 +61,7 @@ def test_a_program_of_the_table_of_changes_reaches_the_guard() -> None:
 def test_a_word_of_a_call_of_git_that_changes_paths_reaches_the_guard() -> None:
     assert set(GIT_RULES) <= CHANGING_PROGRAMS
 
+
 @pytest.mark.parametrize("option", SPELLINGS)
 def test_a_switch_of_an_agent_is_found_in_every_spelling(option: str) -> None:
     agent = AgentProgram("Toy", ("toy",), ("features.hooks",), ())
