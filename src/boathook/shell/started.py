@@ -243,7 +243,9 @@ class StartedReader:
             for text in list_operands(texts[1:]):
                 scope.remove(text.partition("=")[0])
         elif program == "alias":
-            scope.aliases.update(text.partition("=")[::2] for text in texts[1:] if "=" in text)
+            for text in texts[1:]:
+                name, sign, value = text.partition("=")
+                scope.aliases |= {name: value} if sign else {}
         elif program in ("cd", "pushd"):
             targets = [text for text in texts[1:] if text == "-" or not text.startswith("-")]
             scope.change_folder(targets[0] if targets else scope.look_up("HOME"))
