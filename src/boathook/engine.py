@@ -9,7 +9,7 @@ from boathook.core.dispatch import dispatch
 from boathook.core.event import CALL_KINDS, HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
 from boathook.core.hook import BUILT_IN, GONE
 from boathook.core.json_text import dumps
-from boathook.core.notices import hide_project_text, mark_removed, quiet_reported
+from boathook.core.notices import hide_project_text, mark_removed_hooks, quiet_reported_hooks
 from boathook.core.outcome import Decision
 from boathook.core.pattern_search import SearchBudget
 from boathook.core.text import reveal_text
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     class SessionNotes(Protocol):
         """What a session keeps about trusted hooks: those that it has or had, and those reported as not in the checkout."""
 
-        def has_noted_trusted(self, session: str, digest: str) -> bool: ...
-        def note_trusted(self, session: str, digest: str, keys: tuple[str, ...]) -> None: ...
-        def read_trusted(self, session: str) -> frozenset[str]: ...
+        def has_trusted_note(self, session: str, digest: str) -> bool: ...
+        def note_trusted_hooks(self, session: str, digest: str, keys: tuple[str, ...]) -> None: ...
+        def read_trusted_keys(self, session: str) -> frozenset[str]: ...
         def read_gone(self, session: str) -> frozenset[str]: ...
         def note_gone(self, session: str, keys: frozenset[str]) -> None: ...
 
@@ -159,11 +159,11 @@ class Engine:
     ) -> tuple[Dispatch, _ObjectionJudge | None]:
         prepared = self._prepare_event(event)
         budget.call(self._trace_mismatches, prepared)
-        self._note_trusted(prepared.session_id)
+        self._note_trusted_hooks(prepared.session_id)
         loaded = self._event_catalog
         if self._has_gone_hooks and self._parts.notes is not None:
-            seen_keys = self._parts.notes.read_trusted(prepared.session_id)
-            loaded = loaded.replace(hooks=mark_removed(loaded.hooks, seen_keys))
+            seen_keys = self._parts.notes.read_trusted_keys(prepared.session_id)
+            loaded = loaded.replace(hooks=mark_removed_hooks(loaded.hooks, seen_keys))
         catalog: Catalog | VerifiedCatalog = loaded
         if self._has_trusted_hooks:
             from boathook.trust.verify import VerifiedCatalog
@@ -178,13 +178,13 @@ class Engine:
         judge = _ObjectionJudge(prepared, open_permits) if open_permits and prepared.kind in CALL_KINDS else None
         return dispatch(prepared, self._add_built_in(catalog.plan), self._policy, find_skips, judge), judge
 
-    def _note_trusted(self, session: str) -> None:
+    def _note_trusted_hooks(self, session: str) -> None:
         """Note once in a session which trusted hooks there are, so that one that disappears is reported at every event."""
         notes, digest = self._parts.notes, self._trusted_digest
         if notes is None or not digest or not session or session in self._noted_sessions:
             return
-        if not notes.has_noted_trusted(session, digest):
-            notes.note_trusted(session, digest, self.catalog.trusted_keys)
+        if not notes.has_trusted_note(session, digest):
+            notes.note_trusted_hooks(session, digest, self.catalog.trusted_keys)
         self._noted_sessions.add(session)
 
     def _report_gone_once(self, skips: tuple[Skip, ...], session: str) -> tuple[Skip, ...]:
@@ -194,7 +194,7 @@ class Engine:
         reported = notes.read_gone(session)
         if keys - reported:
             notes.note_gone(session, keys)
-        return quiet_reported(skips, reported)
+        return quiet_reported_hooks(skips, reported)
 
     def _add_built_in(self, make_plan: Callable[[Event], Plan]) -> Callable[[Event], Plan]:
         part, catalog = self._parts.built_in, self._event_catalog

@@ -186,21 +186,21 @@ def test_a_session_that_ended_has_no_count(sessions):
 
 
 def test_a_session_knows_the_trusted_hooks_that_it_has_or_had(sessions):
-    assert sessions.has_noted_trusted("s", "one") is False
-    sessions.note_trusted("s", "one", ("a", "b"))
-    sessions.note_trusted("s", "two", ("b", "c"))
-    sessions.note_trusted("s2", "one", ("d",))
-    assert [sessions.has_noted_trusted("s", digest) for digest in ("one", "two", "three")] == [True, True, False]
-    assert (sessions.read_trusted("s"), sessions.read_trusted("s2")) == ({"a", "b", "c"}, {"d"})
+    assert sessions.has_trusted_note("s", "one") is False
+    sessions.note_trusted_hooks("s", "one", ("a", "b"))
+    sessions.note_trusted_hooks("s", "two", ("b", "c"))
+    sessions.note_trusted_hooks("s2", "one", ("d",))
+    assert [sessions.has_trusted_note("s", digest) for digest in ("one", "two", "three")] == [True, True, False]
+    assert (sessions.read_trusted_keys("s"), sessions.read_trusted_keys("s2")) == ({"a", "b", "c"}, {"d"})
     # The end of a session may be false.
     sessions.forget("s")
-    assert (sessions.read_trusted("s"), sessions.read_trusted("s2")) == ({"a", "b", "c"}, {"d"})
+    assert (sessions.read_trusted_keys("s"), sessions.read_trusted_keys("s2")) == ({"a", "b", "c"}, {"d"})
 
 
 def test_one_without_a_name_knows_none(sessions):
-    sessions.note_trusted("", "one", ("a",))
+    sessions.note_trusted_hooks("", "one", ("a",))
     sessions.note_gone("", frozenset({"a"}))
-    assert (sessions.has_noted_trusted("", "one"), sessions.read_trusted(""), sessions.read_gone("")) == (
+    assert (sessions.has_trusted_note("", "one"), sessions.read_trusted_keys(""), sessions.read_gone("")) == (
         False,
         frozenset(),
         frozenset(),
@@ -216,9 +216,9 @@ def test_what_was_reported_as_gone_is_kept_until_the_session_ends(sessions):
 
 
 def test_notes_of_sessions_that_never_ended_are_removed_after_a_week(sessions, tmp_path):
-    sessions.note_trusted("old", "one", ("a",))
+    sessions.note_trusted_hooks("old", "one", ("a",))
     (path,) = tmp_path.rglob("old.trusted-one")
     os.utime(path, (0, 0))
-    sessions.note_trusted("new", "one", ("a",))
+    sessions.note_trusted_hooks("new", "one", ("a",))
     assert not path.exists()
-    assert sessions.has_noted_trusted("new", "one")
+    assert sessions.has_trusted_note("new", "one")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.shell.path_changes import list_path_changes, list_redirected
+from boathook.shell.path_changes import list_path_changes, list_redirected_paths
 from boathook.shell.scope import UNKNOWN, ShellScope, expand_braces
 from boathook.shell.started import MAX_COMMAND_CHARS, StartedReader
 
@@ -75,7 +75,9 @@ CHANGED = {
 @pytest.mark.parametrize("text", CHANGED)
 def test_changed_paths(text: str) -> None:
     changes = [
-        change for one in _read(text).started for change in (*(list_path_changes(one) or ()), *list_redirected(one))
+        change
+        for one in _read(text).started
+        for change in (*(list_path_changes(one) or ()), *list_redirected_paths(one))
     ]
 
     assert [f"{change.way} {change.path}" for change in changes] == CHANGED[text]

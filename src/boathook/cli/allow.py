@@ -87,17 +87,17 @@ def unlock_guards(duration: str | None, is_end: bool, state: str | None) -> int:
         return _end_pause(folder)
     if duration is None:
         end = read_unlock_end(folder)
-        on = _find_disabled(state) or "Self-protection is on. To pause it: boathook unlock 30m"
+        on = _describe_disabling(state) or "Self-protection is on. To pause it: boathook unlock 30m"
         echo(f"Self-protection is {describe_pause(end)}" if end else on)
         return 0
     seconds = _parse_duration(duration)
     require_person(state)
-    if why := _find_disabled(state):
+    if why := _describe_disabling(state):
         raise ConfigError(f"{why}: there is nothing to pause")
     return _begin_pause(folder, seconds)
 
 
-def _find_disabled(state: str | None) -> str:
+def _describe_disabling(state: str | None) -> str:
     """Return that self-protection is turned off and by what, "" if it is on."""
     off = [hook for hook in load_catalog(state=state).built_in if hook.state != ARMED]
     return f"Self-protection is off: {off[0].state_text}" if off else ""

@@ -139,7 +139,7 @@ def _may_change(
     if not has_verb:
         if ">" not in text:
             return False
-        tokens = _list_redirected(text)
+        tokens = _list_redirection_targets(text)
     elif not _PRINTERS.isdisjoint(names) or ("xargs" in names and not _LISTERS.isdisjoint(names)):
         return True
     if not _VAGUE.isdisjoint(_expand_home("".join(tokens) if not has_verb else text, home)):
@@ -165,7 +165,7 @@ def _has_vague_program(text: str) -> bool:
     return False
 
 
-def _list_redirected(text: str) -> "list[str]":
+def _list_redirection_targets(text: str) -> "list[str]":
     targets: list[str] = []
     for part in text.split(">")[1:]:
         target = part.lstrip("|& \t").translate(_SPLIT).split(None, 1)

@@ -142,7 +142,7 @@ def list_notices(skips: Iterable[Skip]) -> list[tuple[str, bool]]:
     return notices
 
 
-def mark_removed(hooks: tuple[Hook, ...], seen_keys: Collection[str]) -> tuple[Hook, ...]:
+def mark_removed_hooks(hooks: tuple[Hook, ...], seen_keys: Collection[str]) -> tuple[Hook, ...]:
     """Return hooks for an event of a session in which some of the trusted ones that are gone were there before."""
     return tuple(
         hook.replace(state=REMOVED, state_reason=describe_absence(REMOVED, hook.name))
@@ -161,7 +161,7 @@ def describe_absence(state: str, name: str, reviewed_in: str = "") -> str:
     return f"{what}. Restore it, or end its trust{every} with: boathook untrust {name}"
 
 
-def quiet_reported(skips: tuple[Skip, ...], reported_keys: Collection[str]) -> tuple[Skip, ...]:
+def quiet_reported_hooks(skips: tuple[Skip, ...], reported_keys: Collection[str]) -> tuple[Skip, ...]:
     """Return skips without a warning about trusted hooks that were gone before the session, and are reported in it already."""
     return tuple(
         skip.replace(is_warning=False, count_name="")

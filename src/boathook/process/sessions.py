@@ -131,16 +131,16 @@ class Sessions:
     def note_reported(self, session: str, names: frozenset[str]) -> None:
         self._write(session, "reported", " ".join(sorted(self.load_reported(session) | names)))
 
-    def has_noted_trusted(self, session: str, digest: str) -> bool:
+    def has_trusted_note(self, session: str, digest: str) -> bool:
         path = self._find_path(session, _TRUSTED_KIND + digest) if session else None
         return path is not None and os.path.exists(path)
 
-    def note_trusted(self, session: str, digest: str, keys: tuple[str, ...]) -> None:
+    def note_trusted_hooks(self, session: str, digest: str, keys: tuple[str, ...]) -> None:
         """Remember which trusted hooks a session has; `digest` identifies this set of them, also for the fast path."""
         self._write(session, _TRUSTED_KIND + digest, "\n".join(keys))
         self._remove_old(f".{_TRUSTED_KIND}")
 
-    def read_trusted(self, session: str) -> frozenset[str]:
+    def read_trusted_keys(self, session: str) -> frozenset[str]:
         """Return the keys of all trusted hooks that a session has or had."""
         keys: set[str] = set()
         for path in self._list_session_files(session, _TRUSTED_KIND):

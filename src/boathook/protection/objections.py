@@ -33,7 +33,7 @@ from boathook.protection.own_programs import (
 from boathook.protection.path_match import FileView, PlaceFinder
 from boathook.protection.protection import ProtectedPlace, Protection
 from boathook.shell.interpreters import is_interpreter
-from boathook.shell.path_changes import EXACT, TREE, PathChange, list_path_changes, list_redirected
+from boathook.shell.path_changes import EXACT, TREE, PathChange, list_path_changes, list_redirected_paths
 from boathook.shell.scope import UNKNOWN, FoundPath, ShellScope
 from boathook.shell.started import Started, StartedReader
 
@@ -128,7 +128,7 @@ class _Examination:
         for started in reader.started:
             if what := self._judge_program(started, reader, scope.links):
                 return what
-        if not reader.is_complete and (place := self._find_named(reader, scope.links)):
+        if not reader.is_complete and (place := self._find_named_place(reader, scope.links)):
             return f"do something that is too long or too deep to be read, and names {_describe(place)}"
         return ""
 
@@ -142,7 +142,7 @@ class _Examination:
         if what:
             return what
         changes = list_path_changes(started)
-        for change in (*(changes or ()), *list_redirected(started)):
+        for change in (*(changes or ()), *list_redirected_paths(started)):
             if what := self._judge_change(change, started.folder, links, started.name):
                 return what
         if code := find_code(started):
@@ -187,10 +187,10 @@ class _Examination:
             is_removal = re.search(r"rmtree|rm_r|rmSync|rimraf|remove_tree|renam|move|recursive", code)
             change = PathChange(path, TREE if is_removal and text in strings else EXACT)
             if (place := self._finder.find(change, absolute, links)) or (
-                place := self._finder.is_named(absolute, links)
+                place := self._finder.find_named_place(absolute, links)
             ):
                 return f"change {_describe(place)} (by code of `{started.name}`)"
-        if place := self._find_joined(strings):
+        if place := self._find_joined_place(strings):
             return f"change {_describe(place)} (by code of `{started.name}`)"
         if may_run_commands(code) and started.scope is not None and started.scope.depth < 4:
             return self._judge_code_commands(strings, started)
@@ -208,7 +208,7 @@ class _Examination:
                     return what
         return ""
 
-    def _find_joined(self, strings: list[str]) -> ProtectedPlace | None:
+    def _find_joined_place(self, strings: list[str]) -> ProtectedPlace | None:
         """Return the place that strings of code make together, joined or one after the other."""
         texts = ("/".join(text.strip("/") for text in strings).lower(), "".join(strings).lower())
         for place in self._protection.places:
@@ -230,15 +230,15 @@ class _Examination:
         """A change of something that is not known, in a text that also names a protected place."""
         if started.name in _UNKNOWN_CHANGERS or not any(change.path.startswith(UNKNOWN) for change in changes):
             return ""
-        place = self._find_named(reader, links)
+        place = self._find_named_place(reader, links)
         return f"change something that cannot be known here, and names {_describe(place)}" if place else ""
 
-    def _find_named(self, reader: StartedReader, links: dict[str, str]) -> ProtectedPlace | None:
+    def _find_named_place(self, reader: StartedReader, links: dict[str, str]) -> ProtectedPlace | None:
         for text, folder in reader.words:
             self._check_time()
             for path in dict.fromkeys((text, text.partition("=")[2], *text.split())):
                 if path and len(path) < 4096 and "\n" not in path:
-                    place = self._finder.is_named(_make_absolute(path, folder), links)
+                    place = self._finder.find_named_place(_make_absolute(path, folder), links)
                     if place is not None:
                         return place
         return None

@@ -12,6 +12,8 @@ from boathook.protection.protection import AgentProgram, ProtectedPlace, Protect
 from boathook.shell.interpreters import is_python
 from boathook.shell.scope import UNKNOWN, ShellScope, get_program_name
 from boathook.shell.started import Started, list_operands
+from boathook.sources.source import SOURCES
+from boathook.system.locations import CACHE_FOLDER, list_user_folders
 
 _PROGRAM = "boathook"
 # The rows are above this package, and are needed only where a call names boathook.
@@ -38,16 +40,9 @@ _REMOVALS = frozenset(("uninstall", "remove", "rm", "purge", "uninject"))
 _ALL = frozenset(("uninstall-all", "--all", "-a"))
 _HELP = frozenset(("--help", "-h", "--version", "-V"))
 # Where boathook and agents look for their folders, besides the home folder.
-FOLDER_VARIABLES = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR")
-# The last parts of the names of packages that are not called as the program in them.
-_PACKAGE_PROGRAMS = {
-    "claude-code": "claude",
-    "gemini-cli": "gemini",
-    "qwen-code": "qwen",
-    "kimi-code": "kimi",
-    "opencode-ai": "opencode",
-}
-_FOLDER_OPTIONS = ("--state", "--config", "--claude")
+_FOLDERS = (*list_user_folders(SOURCES), CACHE_FOLDER)
+FOLDER_VARIABLES = tuple(folder.variable.decode() for folder in _FOLDERS)
+_FOLDER_OPTIONS = tuple(f"--{folder.option}" for folder in _FOLDERS)
 # Options with which a command changes files of the project, wherever the home folder is.
 _PROJECT_OPTIONS = ("--project", "--move", "--fix")
 
@@ -125,9 +120,9 @@ def _has_other_home(started: Started, arguments: list[str], protection: Protecti
         return False
     folders = [variables.get(name, scope.variables.get(name, "")) for name in FOLDER_VARIABLES]
     folders += _list_option_folders(arguments)
-    if not all(_leads_elsewhere(started.make_absolute(folder), protection) for folder in folders if folder):
+    if not all(_is_elsewhere(started.make_absolute(folder), protection) for folder in folders if folder):
         return False
-    return not any(_find_real(path) == _find_real(place.path) for place, path in _list_moved(home, protection))
+    return not any(_find_real(path) == _find_real(place.path) for place, path in _list_moved_folders(home, protection))
 
 
 def _is_apart(link: str, home: str) -> bool:
@@ -143,7 +138,7 @@ def _list_option_folders(arguments: list[str]) -> list[str]:
     return folders
 
 
-def _leads_elsewhere(folder: str, protection: Protection) -> bool:
+def _is_elsewhere(folder: str, protection: Protection) -> bool:
     """Whether a folder certainly neither is in a protected place nor holds one."""
     if UNKNOWN in folder or not folder.startswith("/"):
         return False
@@ -152,7 +147,7 @@ def _leads_elsewhere(folder: str, protection: Protection) -> bool:
     return not any(f"{real}/".startswith(f"{place}/") or f"{place}/".startswith(f"{real}/") for place in places)
 
 
-def _list_moved(home: str, protection: Protection) -> list[tuple[ProtectedPlace, str]]:
+def _list_moved_folders(home: str, protection: Protection) -> list[tuple[ProtectedPlace, str]]:
     """Return the home folder and the places in it, each with its path in another home."""
     places = [ProtectedPlace(protection.home, ""), *protection.places]
     inside = [place for place in places if f"{place.path}/".startswith(f"{protection.home}/")]
@@ -175,10 +170,10 @@ def describe_package_change(started: Started) -> str:
         return ""
     arguments = words[1:]
     operands = list_operands(arguments)
-    is_named = any(_is_own_package(word) for word in operands)
+    find_named_place = any(_is_own_package(word) for word in operands)
     removes = not _REMOVALS.isdisjoint(operands) or not _ALL.isdisjoint(operands)
     takes_all = removes and not _ALL.isdisjoint(arguments) and name in ("pipx", "uv")
-    if removes and (is_named or takes_all):
+    if removes and (find_named_place or takes_all):
         return "uninstall boathook, so that no hook runs any more"
     is_pinned = any(_is_own_package(word) and re.search(r"[=<>@~!]", word) for word in operands)
     if "install" in operands and is_pinned:
@@ -194,9 +189,8 @@ def _is_own_package(word: str) -> bool:
 def describe_agent_start(started: Started, agents: tuple[AgentProgram, ...]) -> str:
     """Return what is done if an agent is started with its hooks turned off, else ""."""
     name = started.name.partition("@")[0]
-    names = (name, _PACKAGE_PROGRAMS.get(name, name))
     for agent in agents:
-        if not any(one in agent.programs for one in names):
+        if name not in agent.programs:
             continue
         line = " ".join(started.words[1:]).lower()
         if any(_has_off_word(line, word.lower()) for word in agent.words):

@@ -37,14 +37,14 @@ class PlaceFinder:
         if isinstance(change.path, FoundPath):
             return self._find_found(change.path, absolute)
         if links or change.way == OVERLAY:
-            return self._find_changed(change, absolute, links)
+            return self._find_changed_place(change, absolute, links)
         key = (absolute, change.way, change.takes_link)
-        place = None if key in self._free else self._find_changed(change, absolute, links)
+        place = None if key in self._free else self._find_changed_place(change, absolute, links)
         if place is None:
             self._free.add(key)
         return place
 
-    def _find_changed(self, change: PathChange, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
+    def _find_changed_place(self, change: PathChange, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
         for path in self._list_forms(absolute, links, follows_last=not change.takes_link):
             place = self._find_by_parts(split_path(path), change.way)
             if place is not None:
@@ -53,7 +53,7 @@ class PlaceFinder:
             return self._find_overlaid(change, absolute)
         return None
 
-    def is_named(self, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
+    def find_named_place(self, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
         """Return the place that a path is, is in, or that is in it, unless it is a whole project or home folder."""
         for path in self._list_forms(absolute, links, follows_last=True):
             place = self._find_by_parts(split_path(path), OVERLAY)

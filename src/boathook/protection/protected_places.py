@@ -178,7 +178,9 @@ def _is_in_any(path: str, folders: list[str]) -> bool:
 
 def _describe_agent(setup: Setup) -> AgentProgram:
     variables = (setup.home[0],) if setup.home[0] else ()
-    return AgentProgram(load_host(setup.name).title, setup.programs, setup.off_words, variables)
+    # A package is called by the last part of its name.
+    programs = (*setup.programs, *(package.rpartition("/")[2] for package in setup.packages))
+    return AgentProgram(load_host(setup.name).title, tuple(dict.fromkeys(programs)), setup.off_words, variables)
 
 
 def _read_installations(path: str) -> list[dict[str, object]]:

@@ -50,7 +50,7 @@ def list_path_changes(started: Started) -> list[PathChange] | None:
     return list(rule(started, list(started.words[1:]))) if rule else []
 
 
-def list_redirected(started: Started) -> list[PathChange]:
+def list_redirected_paths(started: Started) -> list[PathChange]:
     return [PathChange(path) for path in started.outputs if path not in _NOWHERE and not path.startswith("/dev/")]
 
 
@@ -115,7 +115,7 @@ def _change_after_first(_: Started, arguments: list[str]) -> Changes:
 def _move(_: Started, arguments: list[str]) -> Changes:
     sources, target = _split_target(arguments)
     yield from (PathChange(path, TREE, takes_link=not path.endswith("/")) for path in sources)
-    yield from _put(sources, target, TREE)
+    yield from _put_files(sources, target, TREE)
 
 
 def _copy(_: Started, arguments: list[str]) -> Changes:
@@ -123,7 +123,7 @@ def _copy(_: Started, arguments: list[str]) -> Changes:
     is_tree = has_option(arguments, "rRa", "--recursive", "--archive") or not arguments
     if target is None:
         return
-    yield from _put(sources, target, EXACT)
+    yield from _put_files(sources, target, EXACT)
     if is_tree:
         for source in sources:
             is_inside = source.endswith(("/.", "/", "/*")) or source in (".", "*")
@@ -133,7 +133,7 @@ def _copy(_: Started, arguments: list[str]) -> Changes:
             yield PathChange(target, OVERLAY, plain)
 
 
-def _put(sources: list[str], target: str | None, way: str) -> Changes:
+def _put_files(sources: list[str], target: str | None, way: str) -> Changes:
     if target is None:
         return
     yield PathChange(target, EXACT)
@@ -155,7 +155,7 @@ def _link(_: Started, arguments: list[str]) -> Changes:
     sources, target = _split_target(arguments)
     if target is None:
         target = sources[0].rstrip("/").rpartition("/")[2] if sources else None
-    yield from _put(sources, target, EXACT)
+    yield from _put_files(sources, target, EXACT)
 
 
 def _synchronize(_: Started, arguments: list[str]) -> Changes:
@@ -166,7 +166,7 @@ def _synchronize(_: Started, arguments: list[str]) -> Changes:
     if list_operands(arguments)[-1] == operands[-1]:
         deletes = any(word.startswith(("--delete", "--del")) for word in arguments)
         yield PathChange(operands[-1], TREE if deletes else OVERLAY, "" if is_remote else operands[0].rstrip("/"))
-        yield from _put(operands[:-1], operands[-1], EXACT)
+        yield from _put_files(operands[:-1], operands[-1], EXACT)
     if any(word.startswith("--remove-s") for word in arguments):
         yield from (PathChange(path, TREE) for path in operands[:-1])
     yield from (PathChange(path) for path in find_option_values(arguments, "--log-file", "--backup-dir"))
@@ -375,7 +375,7 @@ def _stash(_: Started, arguments: list[str]) -> Changes:
         yield PathChange(".", TREE)
 
 
-def _remove_tracked(_: Started, arguments: list[str]) -> Changes:
+def _remove_tracked_files(_: Started, arguments: list[str]) -> Changes:
     if "--cached" not in arguments:
         yield from _remove(_, arguments)
 
@@ -390,7 +390,7 @@ GIT_RULES: dict[str, Rule] = {
     "restore": _restore,
     "clean": _clean,
     "stash": _stash,
-    "rm": _remove_tracked,
+    "rm": _remove_tracked_files,
     "mv": _move,
     "apply": _apply_patch,
     "am": _apply_patch,

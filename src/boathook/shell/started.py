@@ -143,7 +143,7 @@ class StartedReader:
         folders: list[str] = []
         while len(self.started) < MAX_STARTED and (command := reader.read_command()) is not None:
             nested, reader.nested = reader.nested, []
-            self._pass_nested(nested, scope)
+            self._pass_nested_texts(nested, scope)
             waiting.append(command)
             # The text of a here-document comes after the line.
             if _has_open_heredoc(command) or (len(waiting) > 1 and command.operator not in ("\n", "")):
@@ -153,10 +153,10 @@ class StartedReader:
             waiting = []
         for one in waiting:
             pipe = self._pass(one, scope, pipe, folders)
-        self._pass_nested(reader.nested, scope)
+        self._pass_nested_texts(reader.nested, scope)
         self.is_complete = self.is_complete and len(self.started) < MAX_STARTED
 
-    def _pass_nested(self, commands: list[ShellCommand], scope: ShellScope) -> None:
+    def _pass_nested_texts(self, commands: list[ShellCommand], scope: ShellScope) -> None:
         """Note what the commands in substitutions start: they are in a shell of their own."""
         inner, pipe, folders = scope.copy() if commands else scope, list[Started](), list[str]()
         for command in commands:
@@ -375,7 +375,7 @@ def unwrap(started: Started) -> Started:
         if program == "flock" and "-c" in rest:
             words = ["sh", *rest[rest.index("-c") :]]
             continue
-        if removed := _list_removed(program, rest, variables):
+        if removed := _list_removed_variables(program, rest, variables):
             variables = [pair for pair in variables if pair[0] not in removed]
             scope = (scope or ShellScope(folder, {})).copy()
             for name in removed:
@@ -392,7 +392,7 @@ def unwrap(started: Started) -> Started:
     return started.replace(words=tuple(words), folder=folder, variables=tuple(variables), scope=scope)
 
 
-def _list_removed(program: str, arguments: list[str], variables: list[tuple[str, str]]) -> list[str]:
+def _list_removed_variables(program: str, arguments: list[str], variables: list[tuple[str, str]]) -> list[str]:
     """Return the variables that a program takes away from what it starts."""
     everything = ["HOME", *(name for name, _ in variables)]
     if program in _OTHER_ENVIRONMENTS:

@@ -87,7 +87,7 @@ class AbsentHooks:
         running = {hook.approval.digest for hook, _ in judged if hook.approval is not None and hook.state == ARMED}
         # A project that is found is around the start, unless the search began elsewhere.
         for folder in dict.fromkeys((*self._around, *filter(None, (project,)))):
-            records = self._find_trusted(folder, folders.name)
+            records = self._find_trusted_records(folder, folders.name)
             if not records:
                 continue
             nearer = read.project if _is_inside(project, folder) else ""
@@ -104,7 +104,7 @@ class AbsentHooks:
                     self.trusted_keys.add(make_trust_key(folder, identity))
         return tuple(found)
 
-    def _find_trusted(self, folder: str, source: str) -> dict[str, TrustRecord]:
+    def _find_trusted_records(self, folder: str, source: str) -> dict[str, TrustRecord]:
         """Return what is trusted in a folder, by identity: the decision of this work tree, else the newest one."""
         place = self._judge.find_place(folder)
         if place.project != folder:
@@ -119,7 +119,11 @@ class AbsentHooks:
             records = self._store.find_records(place, identity)
             # An earlier review is one of other work trees.
             current = [record for record in records if not record.earlier]
-            if current and not any(record.decision == DENY for record in records) and not _was_disabled(current[0]):
+            if (
+                current
+                and not any(record.decision == DENY for record in records)
+                and not _is_of_disabled_hook(current[0])
+            ):
                 trusted[identity] = current[0]
         return trusted
 
@@ -188,7 +192,7 @@ def _freeze(value: Any) -> Any:
     return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
-def _was_disabled(record: TrustRecord) -> bool:
+def _is_of_disabled_hook(record: TrustRecord) -> bool:
     """Whether a person trusted a hook that the files of its project disable: it guarded nothing."""
     try:
         definition = json.loads(record.definition or "[]")

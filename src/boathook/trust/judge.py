@@ -155,7 +155,7 @@ class TrustJudge:
         copy = self._make_copy(content)
         if not copy:
             return self._mark(hook, UNTRUSTED, _NO_COPY), written
-        hook, written = self._restore_trusted(hook, record)
+        hook, written = self._restore_trusted_hook(hook, record)
         approval = _make_approval(record, content, copy)
         return hook.replace(handler=Script(resolve_copy_path(copy, 0, approval.roots[0])), approval=approval), written
 
@@ -184,7 +184,7 @@ class TrustJudge:
             self._watch_error(error)
             return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
         self.project_hooks.append(project_hook)
-        trusted, written = self._restore_trusted(hook, record)
+        trusted, written = self._restore_trusted_hook(hook, record)
         return self._mark_unreadable(trusted, error), written
 
     def _mark_other_bytes(self, read: ReadHook, content: HookContent, project_hook: ProjectHook) -> ReadHook:
@@ -194,7 +194,7 @@ class TrustJudge:
             self.watched_paths += [path for path, _ in content.files]
             return self._mark_undecided(hook, project_hook.project, project_hook.config), read[1]
         self.project_hooks.append(project_hook)
-        trusted, written = self._restore_trusted(hook, record)
+        trusted, written = self._restore_trusted_hook(hook, record)
         return self._mark_modified(trusted, content), written
 
     def _judge_unreadable(self, read: ReadHook, project: str, config: HooksConfig) -> ReadHook:
@@ -203,7 +203,7 @@ class TrustJudge:
         if not records or _find_denied(records):
             return read
         self.project_hooks.append(ProjectHook(hook, project, config, records[0]))
-        trusted, written = self._restore_trusted(hook, records[0])
+        trusted, written = self._restore_trusted_hook(hook, records[0])
         return self._mark(trusted, MODIFIED, f"{CHANGED}, and cannot be read: {hook.state_reason}"), written
 
     def _judge_entry(
@@ -298,7 +298,7 @@ class TrustJudge:
         except OSError:
             return ""
 
-    def _restore_trusted(self, hook: Hook, record: TrustRecord) -> ReadHook:
+    def _restore_trusted_hook(self, hook: Hook, record: TrustRecord) -> ReadHook:
         return restore_folder_hook(self._store, record, hook.path, hook.folder)
 
     def _is_disabled_by_project(self, hook: Hook, project: str, user_folder: str) -> bool:
