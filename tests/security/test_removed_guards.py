@@ -354,7 +354,7 @@ def test_a_manifest_that_takes_precedence_over_the_trusted_one_does_not_replace_
     check_modified(project, WAYS[0], "block")
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+@pytest.mark.ordinary_user
 def test_a_guard_that_may_not_be_read_blocks_if_the_user_wants_that(project):
     project.write_hooks_toml("user", '[hooks]\nuntrusted = "block"\n')
     folder = project.write_hook("guard", scope="project", script=BLOCKS, fields=GUARD)

@@ -32,7 +32,7 @@ def test_what_is_found(line: str) -> None:
     assert command[0] == "rm"
 
 
-def test_what_is_found_is_placed_where_the_command_says() -> None:
+def test_what_is_found_is_placed_where_the_command_names_it() -> None:
     assert list_fd_commands(["-x", "mv", "{}", "b"]) == [("mv", ".", "b")]
     assert list_fd_commands(["-x", "mv", "{/.}", "b", ";", "-X", "rm"]) == [("mv", ".", "b"), ("rm", ".")]
 

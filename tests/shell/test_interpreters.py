@@ -19,7 +19,7 @@ def test_a_version_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "pytest", "md5sum", "7z", "base64", "nodemon", "python-config", "3"])
-def test_other_programs_are_no_interpreters(name: str) -> None:
+def test_other_programs_are_not_interpreters(name: str) -> None:
     assert not is_interpreter(name)
 
 
