@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import resource
-import shutil
 import subprocess
 import sys
 
@@ -32,8 +31,9 @@ def _fill_disk() -> None:
 
 
 def _replace_by_file(folder) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Private copies are read-only, so only root could delete them in this way.
+    folder.rename(f"{folder}-away")
     folder.write_text("not a folder")
 
 
