@@ -15,6 +15,7 @@ import pytest
 import boathook
 from boathook.core.outcome import Decision
 from boathook.inprocess.operations import ToolCall
+from boathook.ledger.writer import Ledger
 from tests.scratch_project import make_project
 from tests.terminal import type_digest
 
@@ -48,7 +49,7 @@ def test_a_call_that_is_allowed_passes_once(project):
     verdict = send(project)
     assert verdict["decision"] == "block"
     code, text = allow(project, verdict)
-    assert (code, "This call is allowed once, until " in text) == (0, True), text
+    assert (code, "This call is allowed once, within 10 minutes (until " in text) == (0, True), text
     passed = send(project)
     assert (passed["decision"], passed["reasons"]) == ("none", [])
     note = f"allowed once by a person ({verdict['id']}): its objection (block) does not count"
@@ -123,11 +124,135 @@ def test_without_a_terminal_it_refuses(project):
     assert project.run("allow", verdict["id"], "--yes").returncode == 1
 
 
-@pytest.mark.parametrize("name", ["", "zz", "../x", "0123456789ab", "/etc/passwd"])
-def test_an_id_that_is_not_open_is_an_error(project, name):
+def refuse_id(project, name):
+    """Return what is said about an id that cannot be allowed."""
     code, text = type_digest(project, "allow", name)
-    assert code == 1
-    assert "can be allowed: a question stays open for 10 minutes" in text.replace("\n", " ")
+    assert code == 1, text
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", ["", "zz", "../x", "0123456789ab", "/etc/passwd"])
+def test_an_id_that_is_not_known_is_an_error(project, name):
+    what_to_do = "No call waits for an answer now: let the agent try again, then run: boathook allow"
+    assert f"no call has an id that starts with '{name}'. {what_to_do}" in refuse_id(project, name)
+
+
+def test_an_id_that_is_not_known_names_those_that_are_the_nearest_first(project):
+    project.write_hook("guard", NO)
+    ids = [send(project, call(project, f"rm {number}"))["id"] for number in range(3)]
+    wrong = ids[1][:-1] + ("0" if ids[1][-1] != "0" else "1")
+    text = refuse_id(project, wrong)
+    assert f"no call has an id that starts with '{wrong}'. These calls can be allowed now: {ids[1]}, " in text
+    assert all(name in text for name in ids)
+
+
+def test_an_id_that_was_used_up_reports_when_and_by_which_call(project):
+    project.write_hook("guard", NO)
+    verdict = send(project)
+    allow(project, verdict)
+    assert "is allowed already, until " in refuse_id(project, verdict["id"])
+    passed = send(project)
+    text = refuse_id(project, verdict["id"])
+    assert f"'{verdict['id']}' cannot be allowed again: you allowed it once, and it was used up at " in text
+    assert (
+        f" by the call {passed['id']}. Let the agent try again: if hooks still object, that call has a new id" in text
+    )
+
+
+def test_an_id_that_was_allowed_and_never_used_reports_until_when(project):
+    project.write_hook("guard", NO)
+    verdict = send(project)
+    allow(project, verdict)
+    find_permit(project).unlink()
+    text = refuse_id(project, verdict["id"])
+    assert f"'{verdict['id']}' cannot be allowed again: you allowed it until " in text
+
+
+def test_an_id_whose_question_has_expired_is_reported_as_that(project):
+    project.write_hook("guard", NO)
+    verdict = send(project)
+    age_ledger(project)
+    (project.state / "questions" / f"{verdict['id']}.json").unlink()
+    text = refuse_id(project, verdict["id"])
+    assert (
+        f"{verdict['id']} has expired: a question stays open for 10 minutes, and this one is from 2020-01-01 " in text
+    )
+
+
+def age_ledger(project):
+    """Write the records of a ledger anew, with an old time."""
+    (segment,) = project.state.glob("ledger-*.jsonl")
+    records = [json.loads(line) for line in segment.read_text().splitlines()]
+    for path in project.state.glob("ledger*"):
+        path.unlink()
+    for record in records:
+        kept = {key: value for key, value in record.items() if key not in ("seq", "prev", "hash")}
+        Ledger(str(project.state)).append({**kept, "time": "2020-01-01T00:00:00.000Z"})
+
+
+def test_an_id_of_something_else_is_named_as_what_it_is(project):
+    project.write_hook("guard", NO, fields={"matcher": "{pattern: build}"})
+    project.write_hook("prompt", NO, fields={"trigger": "pre-agent-turn"})
+    project.write_hook("stop", "echo '{\"continue\": false}'", fields={"matcher": "{pattern: halt}"})
+    project.write_hook("watch", "exit 0", fields={"matcher": "{pattern: look}"})
+    prompt = send(project, call(project, event_type="pre-agent-turn", prompt="x"))["id"]
+    assert (
+        f"{prompt} cannot be allowed: only calls can (pre-tool-call, permission-request), and this is pre-agent-turn"
+        in refuse_id(project, prompt)
+    )
+    halted = send(project, call(project, "halt"))["id"]
+    assert f"{halted} cannot be allowed: a hook ended the run" in refuse_id(project, halted)
+    passed = send(project, call(project, "look"))["id"]
+    assert f"{passed} needs no permit: no hook objects to it (decision: none)" in refuse_id(project, passed)
+    long = send(project, call(project, "rm -rf build " + "x" * (256 << 10)))["id"]
+    assert (
+        f"{long} cannot be allowed: boathook did not keep its question, because it is longer than 256 KiB"
+        in refuse_id(project, long)
+    )
+    allow(project, send(project))
+    records = [json.loads(line) for line in project.run("log", "--json").stdout.splitlines()]
+    permit = next(record for record in records if record["type"] == "allow")
+    assert f"{permit['id']} is not a call of an agent but a record of the type 'allow'" in refuse_id(
+        project, permit["id"]
+    )
+
+
+def test_without_an_id_the_calls_that_can_be_allowed_are_listed(project):
+    assert (
+        project.run("allow").stdout
+        == "No call waits for an answer. A question stays open for 10 minutes: let the agent try again.\n"
+    )
+    project.write_hook("guard", NO)
+    first, second = (send(project, call(project, command))["id"] for command in ("rm one", "rm \x1b[2J" + "x" * 200))
+    done = project.run("allow")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["ID", second, first]
+    assert "native" in lines[2]
+    assert "Shell  guard" in lines[2]
+    assert lines[2].endswith('{"command": "rm one"}')
+    assert "\x1b" not in done.stdout
+    assert lines[3] == "To see a whole call and allow it once: boathook allow ID"
+    allow(project, {"id": first})
+    assert first not in project.run("allow").stdout
+
+
+def test_a_call_that_the_agent_repeats_is_listed_once_by_its_newest_id(project):
+    project.write_hook("guard", NO)
+    first, second = send(project)["id"], send(project)["id"]
+    ids = [line.split()[0] for line in project.run("allow").stdout.splitlines()]
+    assert (second in ids, first in ids) == (True, False)
+    # The older id is not closed.
+    assert allow(project, {"id": first})[0] == 0
+
+
+def test_a_repeated_call_with_other_objections_is_listed_too(project):
+    project.write_hook("first", NO, fields={"priority": 300})
+    project.write_hook("second", "echo never >&2; exit 2", fields={"priority": 200})
+    allow(project, send(project))
+    with_both, with_first = send(project)["id"], send(project)["id"]
+    ids = [line.split()[0] for line in project.run("allow").stdout.splitlines()]
+    assert ids[1:3] == [with_first, with_both]
 
 
 def test_an_id_may_be_shortened(project):

@@ -137,7 +137,7 @@ def test_explain_shows_an_objection(project: ScratchProject) -> None:
         given = json.dumps({"command": command})
         return str(project.run("explain", "pre-tool-call", "--tool", "Shell", "--input", given).stdout)
 
-    assert f"Built in: {SELF_PROTECTION}: it asks" in explain(f"rm -rf {project.config}")
+    assert f"Built in: {SELF_PROTECTION}: it asks: this call would change" in explain(f"rm -rf {project.config}")
     assert SELF_PROTECTION not in explain("ls")
 
 

@@ -42,7 +42,7 @@ def test_what_comes_after_a_way_to_disarm_does_not_hide_it(
     guarded: GuardedHome, case: dict[str, Any], rest: str, joint: str
 ) -> None:
     # What is left open would be part of the text that follows.
-    command = case["command"] if case["command"].endswith("\nE") else f"{case['command']}{joint}true"
+    command = case["command"] if case["command"].endswith(("\nE", "\nEOF")) else f"{case['command']}{joint}true"
     longer = {**case, "command": f"{command}\n: {shlex.quote(rest)}\n"}
 
     assert guarded.find_objection(longer)

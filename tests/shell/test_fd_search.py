@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathook.shell.fd_search import list_fd_commands
-from boathook.shell.scope import FindFilters, FoundPath
+from boathook.shell.found_paths import FindFilters, FoundPath
 
 HIDDEN_SKIPPED = FindFilters(skips_hidden=True)
 FOUND = {

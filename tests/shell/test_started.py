@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boathook.shell.arguments import UNKNOWN
 from boathook.shell.path_changes import list_path_changes, list_redirected_paths
-from boathook.shell.scope import UNKNOWN, ShellScope, expand_braces
+from boathook.shell.scope import ShellScope, expand_braces
 from boathook.shell.started import MAX_COMMAND_CHARS, StartedReader
 
 

@@ -10,47 +10,52 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog, resolve_state
+from boathook.cli.closed_questions import describe_closed_question
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import StyledLine, show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
-from boathook.cli.show import echo
+from boathook.cli.show import echo, print_table
 from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED
 from boathook.core.json_text import dumps
 from boathook.core.permit import PERMIT_SECONDS, TYPED_CHARS, Objection, Question
 from boathook.core.text import reveal_text
-from boathook.errors import BoathookError, ConfigError
-from boathook.ledger.record import make_allow_record, make_unlock_record
+from boathook.errors import BoathookError, ConfigError, LedgerError
+from boathook.ledger.record import make_unlock_record
 from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
-from boathook.permits.call_permits import find_question, write_permit
+from boathook.permits.call_permits import list_questions, write_permit
 from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unlock_end, remove_unlock, write_unlock
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+_MAX_SHOWN_INPUT = 80
 _DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
 
 
 @click.command("allow")
-@click.argument("id", metavar="ID")
+@click.argument("id", metavar="[ID]", required=False)
 @state_option
-def allow_call(id: str, state: str | None) -> int:
+def allow_call(id: str | None, state: str | None) -> int:
     """Allow one call that hooks objected to, once.
 
     You are shown the whole call and every objection, and type four characters of its digest. If the agent makes
     exactly this call within ten minutes, these objections do not count. All other hooks are asked as always, and so
-    is the agent's own permission. ID is that of the record: the agent names it, and so does `boathook log`.
+    is the agent's own permission. ID is that of the record, or any unique prefix: the agent names it, and so does
+    `boathook log`. Without ID, this lists the calls that can be allowed now.
 
-    This needs a terminal of your own: an agent cannot run it, and there is no --yes.
+    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes.
 
     \b
     Exit codes: 0 it is allowed, 1 it is not.
     """
-    require_person(state)
     folder = resolve_state(state)
+    if id is None:
+        return _print_questions(list_questions(folder, time.time()))
+    require_person(state)
     with open_terminal() as terminal:
         if terminal is None:
             raise ConfigError(f"Nothing was allowed: {NO_TERMINAL}. Run this in a terminal of your own")
-        question = find_question(folder, id.strip().lower(), time.time())
+        question = _find_question(folder, id.strip().lower())
         show_lines(list(_describe_call(question)), [question.project])
         # A pager that ends takes what it showed from the screen.
         for text, style in _describe_objections(question):
@@ -58,13 +63,51 @@ def allow_call(id: str, state: str | None) -> int:
         if not _has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
             return 1
-    now = time.time()
-    end = make_timestamp(now + PERMIT_SECONDS)
-    record = make_allow_record(question, id=make_record_id(), time=make_timestamp(now), until=end)
-    _write_record(folder, record, "Nothing was allowed")
-    write_permit(folder, question, now)
-    echo(f"This call is allowed once, until {end[11:16]} UTC. Now let the agent try again.", "green")
+    try:
+        permit = write_permit(folder, question, time.time())
+    except (LedgerError, OSError) as error:
+        raise _make_unrecorded_error("Nothing was allowed", error) from None
+    until = make_timestamp(permit.end)[11:16]
+    within = f"within {PERMIT_SECONDS / 60:.0f} minutes (until {until} UTC)"
+    echo(f"This call is allowed once, {within}. Now let the agent try again.", "green")
     return 0
+
+
+def _find_question(folder: str, prefix: str) -> Question:
+    now = time.time()
+    questions = list_questions(folder, now, prefix) if prefix else []
+    if not questions:
+        raise ConfigError(describe_closed_question(folder, prefix, now))
+    if len(questions) > 1:
+        shown = ", ".join(question.id for question in questions[:5])
+        raise ConfigError(f"several calls have an id that starts with '{prefix}': {shown}. Write more of the id")
+    return questions[0]
+
+
+def _print_questions(questions: list[Question]) -> int:
+    if not questions:
+        echo("No call waits for an answer. A question stays open for 10 minutes: let the agent try again.")
+        return 0
+    rows = [_make_question_row(question) for question in _drop_repeated(questions)]
+    print_table(("ID", "UNTIL", "AGENT", "TOOL", "OBJECTS", "INPUT"), rows)
+    echo("To see a whole call and allow it once: boathook allow ID", "dim")
+    return 0
+
+
+def _drop_repeated(questions: list[Question]) -> list[Question]:
+    """Return the newest of each call: agents try again. One with other objections is another question."""
+    newest: dict[tuple[str, ...], Question] = {}
+    for question in questions:
+        newest.setdefault((question.digest, *(objection.hook for objection in question.objections)), question)
+    return [*newest.values()]
+
+
+def _make_question_row(question: Question) -> tuple[str, ...]:
+    until = f"{make_timestamp(question.time + PERMIT_SECONDS)[11:16]} UTC"
+    hooks = ", ".join(dict.fromkeys(objection.hook for objection in question.objections))
+    text = dumps(question.tool_input)
+    shown = text if len(text) <= _MAX_SHOWN_INPUT else f"{text[:_MAX_SHOWN_INPUT]}…"
+    return question.id, until, question.host, question.host_tool or question.tool, hooks, shown
 
 
 @click.command("unlock")
@@ -117,10 +160,11 @@ def _begin_pause(folder: str, seconds: int) -> int:
         if not _has_typed_digest(terminal, "pause self-protection", digest):
             echo("Nothing was changed: you typed something else.", err=True)
             return 1
-    until = make_timestamp(time.time() + seconds)
-    record = make_unlock_record(until, id=make_record_id(), time=make_timestamp())
-    _write_record(folder, record, "Nothing was changed")
-    echo(f"Self-protection is {describe_pause(write_unlock(folder, seconds))}", "yellow")
+    try:
+        end = write_unlock(folder, seconds)
+    except (LedgerError, OSError) as error:
+        raise _make_unrecorded_error("Nothing was changed", error) from None
+    echo(f"Self-protection is {describe_pause(end)}", "yellow")
     return 0
 
 
@@ -136,10 +180,10 @@ def _end_pause(folder: str) -> int:
     return 0
 
 
-def _write_record(folder: str, record: dict[str, Any], effect: str) -> None:
-    """Write what a person permits before it counts: without a record, it does not."""
-    if error_message := Ledger(folder).append(record, sync=True):
-        raise BoathookError(f"{effect}: {error_message}")
+def _make_unrecorded_error(effect: str, error: LedgerError | OSError) -> BoathookError:
+    """Return the error that what a person permits cannot be recorded or kept, so that it does not count."""
+    fix = "Make room on the disk, or make the folder writable, then try again"
+    return BoathookError(f"{effect}, because it could not be recorded: {error}. {fix}")
 
 
 def _has_typed_digest(terminal: Terminal, action: str, digest: str) -> bool:

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    # The words of protected places, the programs that change something, the places (see `make_places_text`), the home folder, and
-    # tools that change nothing.
-    DisarmRow = tuple[tuple[str, ...], frozenset[str], tuple[str, tuple[str, ...]], str, frozenset[str]]
+    # The words of protected places, the programs that change something, the places (see `make_places_text`), the home folder, the
+    # ends of folders that hold a place (see `list_holder_ends`), and tools that change nothing.
+    DisarmRow = tuple[
+        tuple[str, ...], frozenset[str], tuple[str, tuple[str, ...]], str, tuple[str, ...], frozenset[str]
+    ]
     Places = tuple[str, tuple[str, ...]]
 
 # Tools that change nothing.
@@ -41,15 +43,37 @@ _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 _IMPLIED_PATHS = {"clean": ".", "stash": ".", "uv": ".venv", "find": ".", "fd": ".", "fdfind": "."}
 # Programs that may print what another one then runs or changes.
 _PRINTERS = frozenset(("base64", "base32", "xxd", "printf", "openssl", "rev", "tr", "eval"))
-# Programs that print the names of what is in a folder.
-_LISTERS = frozenset(("ls", "find"))
+# Programs that take what they change from what another one lists.
+_TAKERS = frozenset(("xargs", "parallel"))
+_LISTERS = frozenset(
+    (
+        *(
+            "ls",
+            "gls",
+            "dir",
+            "exa",
+            "eza",
+            "find",
+            "fd",
+            "fdfind",
+            "grep",
+            "egrep",
+            "fgrep",
+            "zgrep",
+            "rg",
+            "ag",
+            "ack",
+        ),
+        *("git", "locate", "plocate", "mlocate", "mdfind", "tree", "du"),
+    )
+)
 _MODULE = ("boathook", ".")
 _PATCH_LINES = ("*** ", "+++ ", "--- ", "rename ")
 
 
 def may_disarm(tool: str, tool_input: "Any", folder: str, row: "DisarmRow", find_real: "Callable[[str], str]") -> bool:
     """Whether self-protection may object to a call. `find_real` returns the real path of a path."""
-    words, verbs, places, home, reading_tools = row
+    words, verbs, places, home, ends, reading_tools = row
     if tool in reading_tools:
         return False
     if _has_word(folder.lower(), words):
@@ -62,7 +86,7 @@ def may_disarm(tool: str, tool_input: "Any", folder: str, row: "DisarmRow", find
         text = leaf.replace("\\\n", "").translate(_REMOVED)
         if _has_word(text.lower(), words):
             return True
-        if tool not in _FILE_TOOLS and _may_change(text, bases, verbs, places, home, find_real):
+        if tool not in _FILE_TOOLS and _may_change(text, bases, verbs, places, home, ends, find_real):
             return True
         if tool not in _SHELL_TOOLS and _has_protected_path(_list_path_leaves(text), bases, places, home, find_real):
             return True
@@ -73,6 +97,18 @@ def make_places_text(paths: "Iterable[str]") -> "Places":
     """Return places so that a path can be compared with all of them at once: as lines, and as beginnings of what is in them."""
     lower = [path.lower() for path in paths]
     return "\n" + "\n".join(lower) + "\n", tuple([f"{path}/" for path in lower])
+
+
+def list_holder_ends(paths: "Iterable[str]", roots: "Iterable[str]") -> "tuple[str, ...]":
+    """Return how paths end that are folders which hold a place, and are more than a home folder or a project."""
+    ends: list[str] = []
+    tops = sorted(roots, key=len)
+    for path in paths:
+        top = [root for root in tops if path.startswith(f"{root}/")][-1:]
+        parts = path[len(top[0]) :].strip("/").split("/")[:-1] if top else []
+        names = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+        ends += [name.lower() if name.startswith(".") else f"/{name.lower()}" for name in names]
+    return tuple(dict.fromkeys(ends))
 
 
 def _list_leaves(value: "Any") -> "tuple[list[str], list[str], list[str]]":
@@ -87,6 +123,9 @@ def _list_leaves(value: "Any") -> "tuple[list[str], list[str], list[str]]":
             leaves.append(item)
         elif isinstance(item, dict):
             folders += [item[key] for key in _FOLDER_KEYS if isinstance(item.get(key), str)]
+            # The program may be one value, and what it is called with others.
+            if len(item) > 1:
+                leaves.append(_join_texts(item.values()))
             pending.extend(item.values())
             keys.extend([key for key in item if isinstance(key, str)])
         elif isinstance(item, list | tuple):
@@ -96,6 +135,16 @@ def _list_leaves(value: "Any") -> "tuple[list[str], list[str], list[str]]":
             else:
                 pending.extend(item)
     return leaves, keys, folders
+
+
+def _join_texts(values: "Iterable[Any]") -> str:
+    return " ".join(
+        [
+            " ".join([str(one) for one in value]) if isinstance(value, list) else value
+            for value in values
+            if isinstance(value, str | list)
+        ]
+    )
 
 
 def _has_word(text: str, words: "Iterable[str]") -> bool:
@@ -128,19 +177,31 @@ def _may_change(
     verbs: "frozenset[str]",
     places: "Places",
     home: str,
+    ends: "tuple[str, ...]",
     find_real: "Callable[[str], str]",
 ) -> bool:
     tokens = text.translate(_SPLIT).split()
-    names = {token.rpartition("/")[2].lower() for token in tokens}
+    # `FOLDER:FOLDER` of containers, `!program` of aliases, `@program` of rules.
+    tokens += [part for token in tokens if ":" in token for part in token.split(":") if part]
+    names = {token.rpartition("/")[2].lower().lstrip("!@") for token in tokens}
     has_verb = not verbs.isdisjoint(names) or _has_vague_program(text)
     # Where a path leads after that is for the reader of shell commands.
     if any(name in names for name in _FOLDER_CHANGES) and (has_verb or ">" in text):
         return True
+    holders = [token for token in tokens if token.rstrip("/").lower().endswith(ends)]
+    # Code puts names behind the home folder that it asks for.
+    if holders and has_verb and "home" in text.lower():
+        return True
     if not has_verb:
+        # A program that is not known may change a folder that it is called with.
+        if holders and _has_protected_path(holders, bases, places, home, find_real):
+            return True
+        if holders and any(name in names for name in _FOLDER_CHANGES):
+            return True
         if ">" not in text:
             return False
         tokens = _list_redirection_targets(text)
-    elif not _PRINTERS.isdisjoint(names) or ("xargs" in names and not _LISTERS.isdisjoint(names)):
+    elif not _PRINTERS.isdisjoint(names) or (not _TAKERS.isdisjoint(names) and not _LISTERS.isdisjoint(names)):
         return True
     if not _VAGUE.isdisjoint(_expand_home("".join(tokens) if not has_verb else text, home)):
         return True
@@ -195,10 +256,10 @@ def _has_protected_path(
                 return True
             path = home + path[1:]  # noqa: PLW2901
         for base in ("",) if path.startswith("/") else bases:
-            whole = _normalize(
-                path if not base else f"{base}/{path}" if base.startswith("/") else f"{bases[0]}/{base}/{path}"
-            )
-            for one in dict.fromkeys((whole, find_real(whole))):
+            written = path if not base else f"{base}/{path}" if base.startswith("/") else f"{bases[0]}/{base}/{path}"
+            # A program may cut `..` out of the text, or leave it to the system.
+            forms = [_normalize(written), *([resolve_parents(written, find_real)] if "/.." in written else [])]
+            for one in dict.fromkeys((*forms, *map(find_real, forms))):
                 lower = one.lower().rstrip("/")
                 if f"\n{lower}\n" in lines or lower.startswith(beginnings):
                     return True
@@ -212,6 +273,22 @@ def _normalize(path: str) -> str:
     for part in path.split("/"):
         if part == "..":
             del parts[-1:]
+        elif part and part != ".":
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def resolve_parents(path: str, find_real: "Callable[[str], str]") -> str:
+    """Return an absolute path as the system reads it: `..` behind a link is the folder above the target of the link."""
+    parts: list[str] = []
+    # So many of the parts are known to have no links, so that a long row of `..` is looked up once.
+    real_count = 0
+    for part in path.split("/"):
+        if part == "..":
+            if len(parts) > real_count:
+                parts = [name for name in find_real("/" + "/".join(parts)).split("/") if name]
+            del parts[-1:]
+            real_count = len(parts)
         elif part and part != ".":
             parts.append(part)
     return "/" + "/".join(parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from boathook.core.event import DERIVED
 from boathook.core.hashing import sha256
 from boathook.core.json_text import canonical_json, dump_line, dumps
-from boathook.core.matcher import TOOL_NAME
 from boathook.core.outcome import ABSENT
 from boathook.core.text import clean_text
 from boathook.core.verdict import FAILED, OK
@@ -253,13 +252,12 @@ def _describe_matcher(hook: Hook) -> _Fields:
     matcher = hook.matcher
     fields: _Fields = {"event": hook.trigger}
     if matcher.tool is not None:
-        key = "tool" if matcher.subject == TOOL_NAME else matcher.subject
-        fields[key] = _shorten(matcher.tool.display_text, _MAX_NAME_CHARS)
+        fields["tool"] = _shorten(matcher.tool.display_text, _MAX_NAME_CHARS)
     if matcher.tool_kinds:
         fields["kind"] = ", ".join(matcher.tool_kinds)
     if matcher.pattern is not None:
         fields["pattern"] = _shorten(matcher.pattern.display_text, _MAX_NAME_CHARS)
-    return fields
+    return fields | {name: _shorten(one.display_text, _MAX_NAME_CHARS) for name, one in matcher.fields}
 
 
 def hash_value(value: Any) -> str:

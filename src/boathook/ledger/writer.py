@@ -15,6 +15,7 @@ from _thread import allocate_lock
 from boathook.core.hashing import sha256
 from boathook.core.json_text import dump_line
 from boathook.core.value import Value
+from boathook.errors import LedgerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +59,17 @@ class LedgerHead(Value):
     segment: str
     size: int
     link: ChainLink
+
+
+class RecordPlace(Value):
+    """Where a record is: what depends on it finds it again without a search."""
+
+    segment: str
+    offset: int
+    hash: str
+
+    def to_text(self) -> str:
+        return f"{self.segment} {self.offset} {self.hash}"
 
 
 class Recorder:
@@ -144,19 +156,31 @@ class Ledger:
         if len(body) > MAX_LINE_BYTES - 200:
             return f"{self._path('ledger')} cannot hold a record of {len(body):,} bytes: it is lost"
         try:
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            with WriterLock(self._path(LOCK_NAME), self._lock_seconds) as lock:
-                handle = self._write(lock, body)
-            try:
-                if sync:
-                    getattr(os, "fdatasync", os.fsync)(handle)
-            finally:
-                os.close(handle)
+            self._append_line(body, sync=sync)
         except (OSError, ValueError) as error:
-            return self._spill(body, getattr(error, "strerror", None) or str(error))
+            return self._spill(body, _describe_error(error))
         return ""
 
-    def _write(self, lock: int, body: bytes) -> int:
+    def append_required(self, record: dict[str, Any]) -> RecordPlace:
+        """Append a record without which something must not count, on the disk before this returns; LedgerError if it cannot be."""
+        try:
+            return self._append_line(dump_line(record)[:-2], sync=True)
+        except (OSError, ValueError) as error:
+            # It is not spilled: a record outside the chain would say that something happened which did not.
+            raise LedgerError(f"{self._path('ledger')} cannot be written ({_describe_error(error)})") from None
+
+    def _append_line(self, body: bytes, *, sync: bool) -> RecordPlace:
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        with WriterLock(self._path(LOCK_NAME), self._lock_seconds) as lock:
+            handle, place = self._write(lock, body)
+        try:
+            if sync:
+                getattr(os, "fdatasync", os.fsync)(handle)
+        finally:
+            os.close(handle)
+        return place
+
+    def _write(self, lock: int, body: bytes) -> tuple[int, RecordPlace]:
         head, today = read_head(lock), time.strftime("%Y-%m-%d", time.gmtime(self._now()))
         segment = head.segment if head else find_newest_segment(self.folder) or make_segment_name(today)
         handle, size, last, is_torn = self._open_end(segment, head)
@@ -182,7 +206,7 @@ class Ledger:
             if handle >= 0:
                 os.close(handle)
             raise
-        return handle
+        return handle, RecordPlace(target, size - len(line), link.hash)
 
     def _open_end(self, segment: str, head: LedgerHead | None) -> tuple[int, int, ChainLink, bool]:
         """Open a segment; return it with its size, the last link, and whether its last line is incomplete."""
@@ -325,6 +349,10 @@ def _append(handle: int, data: bytes, size: int) -> int:
         os.ftruncate(handle, size)
         raise OSError(errno.ENOSPC, "not enough space for a whole record")
     return size + written
+
+
+def _describe_error(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _is_same_file(handle: int, path: str) -> bool:

@@ -8,7 +8,7 @@ import time
 
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.permit import PERMIT_SECONDS, CallObjections, CallPermit, Question, UsedPermit, make_question
-from boathook.errors import ConfigError
+from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
 from boathook.system.files import FileError, read_regular, write_private
 
 TYPE_CHECKING = False
@@ -62,18 +62,11 @@ class PermitStore:
         return True
 
 
-def find_question(state: str, prefix: str, now: float) -> Question:
-    """Return the open question whose id starts with a prefix; ConfigError if there is none, or several."""
-    names = _list_names(f"{state}/{_QUESTIONS}")
-    ids = [name for name in names if prefix and _HEX_DIGITS.issuperset(prefix) and name.startswith(prefix)]
-    questions = [question for name in ids if (question := read_question(state, name, now)) is not None]
-    if not questions:
-        problem = f"no call with the id '{prefix}' can be allowed: a question stays open for {PERMIT_SECONDS / 60:.0f} minutes"
-        raise ConfigError(f"{problem}. Let the agent try again, then see: boathook log")
-    if len(questions) > 1:
-        shown = ", ".join(question.id for question in questions[:5])
-        raise ConfigError(f"several calls have an id that starts with '{prefix}': {shown}. Write more of the id")
-    return questions[0]
+def list_questions(state: str, now: float, prefix: str = "") -> list[Question]:
+    """Return the open questions whose ids start with a prefix, the newest first."""
+    names = [name for name in _list_names(f"{state}/{_QUESTIONS}") if name.startswith(prefix)]
+    questions = [question for name in names if (question := read_question(state, name, now)) is not None]
+    return sorted(questions, key=lambda question: -question.time)
 
 
 def read_question(state: str, record_id: str, now: float) -> Question | None:
@@ -89,14 +82,33 @@ def read_question(state: str, record_id: str, now: float) -> Question | None:
 
 
 def write_permit(state: str, question: Question, now: float) -> CallPermit:
-    """CallPermit the call of a question, and close the question."""
-    permit = CallPermit(question.id, question.digest, now, now + PERMIT_SECONDS, question.objections)
+    """Permit the call of a question, and close the question.
+
+    LedgerError if that cannot be recorded, OSError if the permit cannot be written; then nothing is permitted.
+    """
+    from boathook.ledger.record import make_allow_record
+
+    end = now + PERMIT_SECONDS
+    # First the record: without it, no permit counts.
+    about = {"id": make_record_id(), "time": make_timestamp(now), "until": make_timestamp(end)}
+    place = Ledger(state).append_required(make_allow_record(question, **about))
+    permit = CallPermit(question.id, question.digest, now, end, place.to_text(), question.objections)
     data = dump_line(permit.to_json())
     folder = f"{state}/{_PERMITS}"
     write_private(f"{folder}/{permit.digest}{_ENDING}", data)
     _remove_old(folder, now, MAX_QUESTIONS)
     _remove(f"{state}/{_QUESTIONS}/{question.id}{_ENDING}")
     return permit
+
+
+def find_open_permit(state: str, prefix: str, now: float) -> CallPermit | None:
+    """Return a permit that was not used yet, by the beginning of the id of its question; None if there is none that counts."""
+    folder = f"{state}/{_PERMITS}"
+    for name in _list_names(folder):
+        permit = _parse_permit(_read_own(folder, name))
+        if permit is not None and prefix and permit.id.startswith(prefix) and permit.digest == name:
+            return permit if _counts(state, permit, now) else None
+    return None
 
 
 def take_permit(state: str, digest: str, now: float) -> CallPermit | None:
@@ -109,12 +121,29 @@ def take_permit(state: str, digest: str, now: float) -> CallPermit | None:
     except OSError:
         return None
     try:
-        permit = CallPermit.parse(_read_own(folder, mine))
-    except (TypeError, ValueError):
-        return None
+        permit = _parse_permit(_read_own(folder, mine))
     finally:
         _remove(f"{folder}/{mine}{_ENDING}")
-    return permit if permit.digest == digest and permit.counts_at(now) else None
+    return permit if permit is not None and permit.digest == digest and _counts(state, permit, now) else None
+
+
+def _parse_permit(fields: Any) -> CallPermit | None:
+    try:
+        return CallPermit.parse(fields)
+    except (TypeError, ValueError):
+        return None
+
+
+def _counts(state: str, permit: CallPermit, now: float) -> bool:
+    """Whether a permit counts now: within its time, and with its record in the ledger."""
+    if not permit.counts_at(now):
+        return False
+    from boathook.ledger.find_record import find_record
+    from boathook.ledger.record import ALLOW_TYPE
+
+    record = find_record(state, permit.record)
+    expected = {"type": ALLOW_TYPE, "question": permit.id, "digest": permit.digest, "until": make_timestamp(permit.end)}
+    return all(record.get(key) == value for key, value in expected.items())
 
 
 def _read_own(folder: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A pause of self-protection: a private file in the state folder says when it began and when it ends."""
+"""A pause of self-protection: a private file in the state folder says when it began, when it ends, and where its record is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from boathook.ledger.writer import make_timestamp
+from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
 from boathook.system.files import FileError, read_regular, write_private
 
 MAX_UNLOCK_SECONDS = 8 * 60 * 60
@@ -17,19 +17,27 @@ _MAX_BYTES = 1 << 10
 def read_unlock_end(state: str) -> float:
     """Return when the pause ends that is on now, in seconds since 1970; 0.0 if there is none.
 
-    A file that cannot be read, belongs to somebody else, can be written by others, or names a time that no command would
-    write, is not a pause.
+    A file that cannot be read, belongs to somebody else, can be written by others, names a time that no command would
+    write, or has no record in the ledger, is not a pause.
     """
     path = f"{state}/{_FILE_NAME}"
     try:
         status = os.lstat(path)
         data = json.loads(read_regular(path, _MAX_BYTES))
-        begin, end = float(data["begin"]), float(data["end"])
+        begin, end, place = float(data["begin"]), float(data["end"]), str(data["record"])
     except (OSError, FileError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return 0.0
     is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
     is_possible = begin <= time.time() < end <= begin + MAX_UNLOCK_SECONDS
-    return end if is_private and is_possible else 0.0
+    return end if is_private and is_possible and _is_recorded(state, end, place) else 0.0
+
+
+def _is_recorded(state: str, end: float, place: str) -> bool:
+    from boathook.ledger.find_record import find_record
+    from boathook.ledger.record import UNLOCK_TYPE
+
+    record = find_record(state, place)
+    return record.get("type") == UNLOCK_TYPE and record.get("until") == make_timestamp(end)
 
 
 def describe_pause(end: float) -> str:
@@ -37,10 +45,16 @@ def describe_pause(end: float) -> str:
 
 
 def write_unlock(state: str, seconds: float) -> float:
-    """Pause self-protection from now on, and return when the pause ends."""
+    """Pause self-protection from now on, and return when the pause ends; LedgerError if that cannot be recorded."""
+    from boathook.ledger.record import make_unlock_record
+
     begin = time.time()
     end = begin + min(seconds, MAX_UNLOCK_SECONDS)
-    write_private(f"{state}/{_FILE_NAME}", json.dumps({"begin": begin, "end": end}).encode())
+    record = make_unlock_record(make_timestamp(end), id=make_record_id(), time=make_timestamp(begin))
+    # First the record: without it, the file is not a pause.
+    place = Ledger(state).append_required(record)
+    fields = {"begin": begin, "end": end, "record": place.to_text()}
+    write_private(f"{state}/{_FILE_NAME}", json.dumps(fields).encode())
     return end
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from boathook.shell.interpreters import INTERPRETER_NAMES
+from boathook.core.interpreters import SHELLS, list_interpreter_names
 from boathook.shell.path_changes import RULES
-from boathook.shell.started import SHELLS, WRAPPERS
+from boathook.shell.wrappers import WRAPPERS
 
 # Programs that are called all day, and change something only with one of these words.
 BY_WORD = frozenset(("git", "find"))
 _WORDS = (
-    *("checkout", "restore", "clean", "stash", "apply", "am", "archive"),
+    *("checkout", "restore", "clean", "stash", "apply", "am", "archive", "worktree"),
     *("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fprint0", "-fls"),
 )
 _STREAM_EDITORS = ("awk", "gawk", "mawk", "nawk", "sed", "gsed")
@@ -37,7 +37,7 @@ CHANGING_PROGRAMS = frozenset(
     for word in (
         *(name for name in RULES if name not in BY_WORD),
         *_WORDS,
-        *INTERPRETER_NAMES,
+        *list_interpreter_names(),
         *_STREAM_EDITORS,
         *_STARTERS,
         *SHELLS,

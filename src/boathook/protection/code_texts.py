@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-from boathook.shell.interpreters import is_interpreter
-from boathook.shell.started import Started
+from boathook.core.event import Event
+from boathook.core.interpreters import is_interpreter
+from boathook.core.json_text import iter_leaves
+from boathook.core.tool_kinds import SHELL, TOOLS_OF_KINDS, has_code_mark
+from boathook.shell.started_program import Started
 
 _STRING = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"|`((?:\\.|[^`\\\n])*)`")
 _CHANGES = re.compile(
@@ -16,6 +19,8 @@ _CHANGES = re.compile(
 _RUNS = re.compile(r"system|popen|subprocess|exec|spawn|shell|run\s*\(|`|qx|\|\s*getline|call\s*\(", re.IGNORECASE)
 # Programs whose first operand is code.
 _STREAM_EDITORS = re.compile(r"g?sed|[gmn]?awk|jq|yq|ex|ed|vim?|nvim|emacs")
+# The first line of a script that is not for a shell.
+_OTHER_SCRIPT = re.compile(r"#!.*\b(?!\w*sh\b)\w+\s*$", re.MULTILINE)
 _CODE_OPTION = re.compile(r"-\w*[cerEBp]|--(?:eval|exec|execute|print|command)|-[Cc]ommand|eval|run")
 
 
@@ -25,11 +30,21 @@ def find_code(started: Started) -> str:
     if _STREAM_EDITORS.fullmatch(started.name):
         return "\n".join((*(word for word in words[1:] if " " in word or ">" in word), started.input_text))
     if not is_interpreter(started.name):
-        return ""
+        return started.script_text if _OTHER_SCRIPT.match(started.script_text.lstrip()) else ""
     codes = [words[at + 1] for at, word in enumerate(words[:-1]) if at and _CODE_OPTION.fullmatch(word)]
     # `-e` may be glued to its code.
     codes += [word for word in words[1:] if word.startswith("-") and len(word) > 8]
-    return "\n".join((*codes, started.input_text))
+    return "\n".join((*codes, started.input_text, started.script_text))
+
+
+def list_tool_codes(event: Event) -> list[str]:
+    """Return the program code that a call of a tool has which is not a shell: all texts if the tool is called after code."""
+    given = event.tool_input
+    if event.tool_name in TOOLS_OF_KINDS[SHELL]:
+        return []
+    if not isinstance(given, dict) or has_code_mark(event.tool_name):
+        return list(dict.fromkeys(iter_leaves(given)))
+    return list(dict.fromkeys(iter_leaves([value for key, value in given.items() if has_code_mark(str(key))])))
 
 
 def list_code_strings(code: str) -> list[str]:

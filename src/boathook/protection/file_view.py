@@ -1,10 +1,22 @@
-"""The file system as self-protection asks it: real paths, whether something is there, and what is in a folder."""
+"""The machine as self-protection asks it: real paths, whether something is there, what is in a folder, and programs."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from typing import Protocol
 
 _MAX_FILES = 2000
+
+
+class FileView(Protocol):
+    """What the rules ask of the machine."""
+
+    def find_real(self, path: str) -> str: ...
+    def exists(self, path: str) -> bool: ...
+    def list_below(self, folder: str) -> tuple[str, ...]: ...
+    def find_program(self, name: str) -> str: ...
+    def get_variable(self, name: str) -> str: ...
 
 
 class DiskView:
@@ -23,6 +35,13 @@ class DiskView:
             return os.path.realpath(real) if os.path.islink(real) else real
         except (OSError, ValueError):
             return path
+
+    def find_program(self, name: str) -> str:
+        """Return the path of a program that is started by its name, "" if there is none."""
+        return shutil.which(name) or ""
+
+    def get_variable(self, name: str) -> str:
+        return os.environ.get(name, "")
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

@@ -7,35 +7,37 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from typing import Any
 from urllib.parse import unquote
 
-from boathook.core.disarm_prefilter import READING_TOOLS, make_places_text, may_disarm
+from boathook.command_rows import COMMANDS
+from boathook.core.disarm_prefilter import READING_TOOLS, list_holder_ends, make_places_text, may_disarm
 from boathook.core.event import Event
 from boathook.core.file_writes import list_writes
+from boathook.core.interpreters import SHELLS, is_interpreter
 from boathook.core.json_text import iter_leaves
 from boathook.core.text import quote_plain_path
-from boathook.core.tool_kinds import SHELL, find_call_kinds, shorten_key
+from boathook.core.tool_kinds import SHELL, find_call_kinds
+from boathook.protection.call_commands import find_call_folder, list_call_commands
 from boathook.protection.changing_programs import CHANGING_PROGRAMS
 from boathook.protection.code_texts import (
     find_code,
     list_code_strings,
+    list_tool_codes,
     may_change_files,
     may_run_commands,
 )
-from boathook.protection.own_programs import (
-    describe_agent_start,
-    describe_own_command,
-    describe_package_change,
-    load_command_rows,
-)
-from boathook.protection.path_match import FileView, PlaceFinder
+from boathook.protection.file_view import FileView
+from boathook.protection.own_programs import describe_agent_start, describe_own_command
+from boathook.protection.package_changes import OWN_PACKAGE, describe_package_change
+from boathook.protection.path_match import PlaceFinder
 from boathook.protection.protection import ProtectedPlace, Protection
-from boathook.shell.interpreters import is_interpreter
-from boathook.shell.path_changes import EXACT, TREE, PathChange, list_path_changes, list_redirected_paths
-from boathook.shell.scope import UNKNOWN, FoundPath, ShellScope
-from boathook.shell.started import Started, StartedReader
+from boathook.shell.arguments import UNKNOWN, get_program_name, list_operands, make_absolute_path
+from boathook.shell.found_paths import FoundPath
+from boathook.shell.path_change import EXACT, OVERLAY, TREE, PathChange
+from boathook.shell.path_changes import list_path_changes, list_redirected_paths
+from boathook.shell.scope import ShellScope
+from boathook.shell.started import StartedReader
+from boathook.shell.started_program import Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,18 +45,17 @@ if TYPE_CHECKING:
 
 _WAY_OUT = "If a person wants this, they can pause self-protection in a terminal of their own: `boathook unlock 30m`."
 _MAX_CODE_STRINGS = 200
-# Keys in small letters and without `_` and `-`.
-_FOLDER_KEYS = ("cwd", "workdir", "workingdir", "workingdirectory", "currentdirectory", "directory", "dir")
-_PROGRAM_KEYS = ("command", "cmd", "program", "executable")
-_ARGUMENT_KEYS = ("args", "argv", "arguments", "parameters")
-_TEXT_KEYS = ("commands", "cmds", "commandline", "script", "code", "input", "stdin", "chars", "text")
-_SHOWN_MATCHES_HIDDEN = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
+_MAX_LISTED_WORDS = 12
+_GLOBS_HIDDEN_NAMES = re.compile(r"dotglob|globdots|GLOB_DOTS", re.IGNORECASE)
 # Modules of ours that permit calls, trust hooks, or run our commands.
 _OWN_MODULES = re.compile(
     r"\bboathook\.(?:permits|trust|install|cli|ledger|assembly|loader|__main__)\b"
     r"|\bfrom\s+boathook\s+import\s+[\w\s,()]*\b(?:permits|trust|install|cli|ledger|assembly|loader)\b"
     r"|\brun_module\b[^\n]*boathook"
 )
+_TAKES_TREE = re.compile(r"rmtree|rm_r|rmSync|rimraf|remove_tree|renam|move|recursive|chmod|chown")
+_ASKS_HOME = re.compile(r"\bhome\b|HOME|homedir|expanduser", re.IGNORECASE)
+_HOME_IN_STRING = re.compile(r"\$ENV\{['\"]?HOME['\"]?\}|#\{[^}]*home[^}]*\}|\$\{[^}]*HOME[^}]*\}", re.IGNORECASE)
 # How long one call may be judged, in seconds of processor time. A longer one is a question to a person.
 _MAX_SECONDS = 2.0
 # Programs that take what they change from a list that cannot be known.
@@ -66,21 +67,20 @@ _UNKNOWN_CHANGERS = frozenset(
 )
 
 
-def find_objection(
-    event: Event, protection: Protection, view: FileView, load_rows: Callable[[], dict[str, Any]] = load_command_rows
-) -> str:
+def find_objection(event: Event, protection: Protection, view: FileView) -> str:
     """Return why a call must not go on without a person, or ""."""
     row = make_filter_row(protection)
     if not may_disarm(event.tool_name, event.tool_input, event.work_dir, row, view.find_real):
         return ""
     protection = protection.add_switches("\n".join(iter_leaves(event.tool_input)))
-    what = _Examination(protection, view, load_rows).examine(event)
+    what = _Examination(protection, view).examine(event)
     return f"Self-protection: this call would {what}. {_WAY_OUT}" if what else ""
 
 
 def make_filter_row(protection: Protection) -> DisarmRow:
     places = make_places_text(place.path for place in protection.places)
-    return protection.words, CHANGING_PROGRAMS, places, protection.home, READING_TOOLS
+    ends = list_holder_ends([place.path for place in protection.places], protection.roots)
+    return protection.words, CHANGING_PROGRAMS, places, protection.home, ends, READING_TOOLS
 
 
 class _TooLong(Exception):
@@ -88,8 +88,8 @@ class _TooLong(Exception):
 
 
 class _Examination:
-    def __init__(self, protection: Protection, view: FileView, load_rows: Callable[[], dict[str, Any]]) -> None:
-        self._protection, self._view, self._load_rows = protection, view, load_rows
+    def __init__(self, protection: Protection, view: FileView) -> None:
+        self._protection, self._view = protection, view
         self._finder = PlaceFinder(protection, view)
         self._end = time.thread_time() + _MAX_SECONDS
 
@@ -115,13 +115,18 @@ class _Examination:
                     return what
         if SHELL not in find_call_kinds(event.tool_names, event.tool_input):
             return ""
-        folder = _find_folder(event)
-        return next(filter(None, (self._judge_text(text, folder, 0) for text in _list_commands(event.tool_input))), "")
+        folder = find_call_folder(event)
+        texts = (self._judge_text(text, folder, 0) for text in list_call_commands(event.tool_input))
+        codes = (self._judge_tool_code(code, event.tool_name, folder) for code in list_tool_codes(event))
+        return next(filter(None, (*texts, *codes)), "")
+
+    def _judge_tool_code(self, code: str, tool: str, folder: str) -> str:
+        """A tool that runs code, as one of a notebook: what it does is what an interpreter with this code does."""
+        scope = ShellScope(folder, {"HOME": self._protection.home}, 0)
+        return self._judge_code(code, Started((tool,), folder, scope=scope), {})
 
     def _judge_text(self, text: str, folder: str, depth: int) -> str:
-        self._finder = PlaceFinder(
-            self._protection, self._view, matches_hidden=bool(_SHOWN_MATCHES_HIDDEN.search(text))
-        )
+        self._finder = PlaceFinder(self._protection, self._view, matches_hidden=bool(_GLOBS_HIDDEN_NAMES.search(text)))
         scope = ShellScope(folder, {"HOME": self._protection.home, "TMPDIR": "/tmp"}, depth)  # noqa: S108
         reader = StartedReader()
         reader.read(text, scope)
@@ -134,58 +139,90 @@ class _Examination:
 
     def _judge_program(self, started: Started, reader: StartedReader, links: dict[str, str]) -> str:
         self._check_time()
-        what = (
-            describe_own_command(started, self._protection, self._load_rows)
-            or describe_package_change(started)
-            or describe_agent_start(started, self._protection.agents)
-        )
-        if what:
+        if what := self._describe_command(started):
             return what
         changes = list_path_changes(started)
         for change in (*(changes or ()), *list_redirected_paths(started)):
             if what := self._judge_change(change, started.folder, links, started.name):
                 return what
-        if code := find_code(started):
-            return self._judge_code(code, started, links)
+        if (code := find_code(started)) and (what := self._judge_code(code, started, links)):
+            return what
+        if what := self._judge_read_paths(started, links):
+            return what
         if changes is None:
             is_agent = any(started.name in agent.programs for agent in self._protection.agents)
             return "" if is_agent else self._judge_unknown_program(started, links)
         return self._judge_unknown_paths(changes, started, reader, links)
 
+    def _describe_command(self, started: Started) -> str:
+        """Return what a command would do to the guards without naming a place, or ""."""
+        return (
+            describe_own_command(started, self._protection, self._view)
+            or describe_package_change(started, self._protection, self._view)
+            or describe_agent_start(started, self._protection.agents)
+        )
+
+    def _names_own_command(self, words: tuple[str, ...]) -> bool:
+        # The name alone may be any text.
+        return get_program_name(words[:1]) == OWN_PACKAGE and words[1:2] != () and words[1] in COMMANDS
+
     def _judge_change(self, change: PathChange, folder: str, links: dict[str, str], program: str) -> str:
         self._check_time()
         if not change.path or "\n" in change.path.strip():
             return ""
-        place = self._finder.find(change, _make_absolute(change.path, folder), links)
+        place = self._finder.find(change, make_absolute_path(change.path, folder), links)
         return f"change {_describe(place)} (by `{program}`)" if place is not None else ""
 
     def _judge_unknown_program(self, started: Started, links: dict[str, str]) -> str:
-        """A program that is not known here may change what it is called with."""
+        """A program that is not known here may change what it is called with, or start it."""
+        for at in range(1, len(started.words)):
+            words = started.words[at:]
+            if self._names_own_command(words) and (what := self._describe_command(started.replace(words=words))):
+                return what
         for word in started.words[1:]:
             self._check_time()
-            path = word.partition("=")[2] if word.startswith("-") else word
-            if not path or isinstance(path, FoundPath):
+            path = _expand_home(word.partition("=")[2] if word.startswith("-") else word, self._protection.home)
+            if not path:
                 continue
-            if place := self._finder.find(PathChange(path), _make_absolute(path, started.folder), links):
+            # Of what is found in a project or at home, such a program is given everyday files.
+            change = PathChange(str(path), OVERLAY)
+            if place := self._finder.find(change, str(make_absolute_path(path, started.folder)), links):
                 return f"change {_describe(place)} (by `{started.name[:40]}`, which is not known to only read)"
         return ""
+
+    def _judge_read_paths(self, started: Started, links: dict[str, str]) -> str:
+        """Code or a shell text that is made of paths which a program lists may change any of them."""
+        is_shell = started.name in SHELLS and not list_operands(started.words[1:]) and not started.input_text
+        code = find_code(started)
+        if not is_shell and not (code and may_change_files(code)):
+            return ""
+        choices = started.scope.choices.values() if started.scope is not None and UNKNOWN in code else ()
+        paths = (*started.words[1:], *started.read_paths, *(path for values in choices for path in values))
+        changes = [PathChange(path, TREE if is_shell else EXACT) for path in paths if isinstance(path, FoundPath)]
+        return next(
+            filter(None, (self._judge_change(change, started.folder, links, started.name) for change in changes)), ""
+        )
 
     def _judge_code(self, code: str, started: Started, links: dict[str, str]) -> str:
         if _OWN_MODULES.search(code):
             return f"use modules of boathook that change what guards you (by code of `{started.name}`)"
-        if not may_change_files(code):
+        # The path of a home folder may have any word in it.
+        if not may_change_files(code.replace(self._protection.home or "/", "/")):
             return ""
         strings = list_code_strings(code)[:_MAX_CODE_STRINGS]
         words = [
             word for line in code.split("\n") for word in re.split(r"[\s;,()]+", line) if "/" in word or "." in word
         ]
-        for text in (*strings, *words[:_MAX_CODE_STRINGS]):
-            path = _expand_home(text.strip("\"'"), self._protection.home)
+        home = self._protection.home
+        # Code may put a name behind the home folder that it asks for.
+        from_home = [f"{home}/{text.strip('/')}" for text in strings] if _ASKS_HOME.search(code) else []
+        for text in (*strings, *from_home, *words[:_MAX_CODE_STRINGS]):
+            path = _expand_home(_HOME_IN_STRING.sub(lambda _: home, text.strip("\"'")), home)
             if not path or "\n" in path or len(path) > 4096:
                 continue
-            absolute = _make_absolute(path, started.folder)
-            is_removal = re.search(r"rmtree|rm_r|rmSync|rimraf|remove_tree|renam|move|recursive", code)
-            change = PathChange(path, TREE if is_removal and text in strings else EXACT)
+            absolute = make_absolute_path(path, started.folder)
+            is_removal = _TAKES_TREE.search(code)
+            change = PathChange(path, TREE if is_removal and text not in words else EXACT)
             if (place := self._finder.find(change, absolute, links)) or (
                 place := self._finder.find_named_place(absolute, links)
             ):
@@ -198,6 +235,13 @@ class _Examination:
 
     def _judge_code_commands(self, strings: list[str], started: Started) -> str:
         depth = started.scope.depth + 2 if started.scope else 4
+        # A list of words may be anywhere in the code.
+        for at in range(len(strings)):
+            words = (*strings[at : at + _MAX_LISTED_WORDS],)
+            if get_program_name(words) == OWN_PACKAGE and not self._names_own_command(words):
+                continue
+            if what := self._describe_command(Started(words, started.folder, scope=started.scope)):
+                return what
         texts = dict.fromkeys((*(text for text in strings if " " in text), " ".join(strings)))
         for text in texts:
             reader = StartedReader()
@@ -238,7 +282,7 @@ class _Examination:
             self._check_time()
             for path in dict.fromkeys((text, text.partition("=")[2], *text.split())):
                 if path and len(path) < 4096 and "\n" not in path:
-                    place = self._finder.find_named_place(_make_absolute(path, folder), links)
+                    place = self._finder.find_named_place(make_absolute_path(path, folder), links)
                     if place is not None:
                         return place
         return None
@@ -248,58 +292,6 @@ def _describe(place: ProtectedPlace) -> str:
     return f"{place.what} ({quote_plain_path(place.path, 'its path has unusual signs')})"
 
 
-def _make_absolute(path: str, folder: str) -> str:
-    if path.startswith(("/", UNKNOWN)):
-        return path
-    return f"{folder or UNKNOWN}/{path}"
-
-
 def _expand_home(path: str, home: str) -> str:
     path = path.replace("${HOME}", home).replace("$HOME", home)
     return home + path[1:] if path == "~" or path.startswith("~/") else path
-
-
-def _find_folder(event: Event) -> str:
-    given = _shorten_keys(event.tool_input) if isinstance(event.tool_input, dict) else {}
-    own = _find_named_folder(given)
-    return _make_absolute(own, event.work_dir) if own and not own.startswith("~") else event.work_dir
-
-
-def _find_named_folder(given: dict[str, Any]) -> str:
-    return next((given[key] for key in _FOLDER_KEYS if isinstance(given.get(key), str) and given[key]), "")
-
-
-def _list_commands(tool_input: Any) -> list[str]:
-    """Return the command lines of a call of a shell; a list of words is one, and a program with its arguments, too."""
-    given = _shorten_keys(tool_input) if isinstance(tool_input, dict) else {"command": tool_input}
-    programs = [given[key] for key in _PROGRAM_KEYS if given.get(key)]
-    arguments = [given[key] for key in _ARGUMENT_KEYS if given.get(key)]
-    if not programs or not all(_is_text_or_words(value) for value in (*programs, *arguments)):
-        return [*iter_leaves(tool_input)]
-    joined = [[program, *arguments] for program in programs]
-    # Some servers hand the words to a shell, and some start the program with them as they are.
-    lines = [
-        " ".join(_join_words(part, quotes=quotes) for part in parts) for parts in joined for quotes in (True, False)
-    ]
-    texts = [*dict.fromkeys(lines), *iter_leaves([given[key] for key in _TEXT_KEYS if given.get(key)])]
-    # The shell that reads the text knows where the home folder is.
-    home, _, below = _find_named_folder(given).partition("/")
-    return [f"cd {home}/{_quote(below)}\n{text}" for text in texts] if home.startswith("~") else texts
-
-
-def _shorten_keys(given: dict[str, Any]) -> dict[str, Any]:
-    return {shorten_key(str(key)): value for key, value in given.items()}
-
-
-def _is_text_or_words(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(word, str) for word in value))
-
-
-def _join_words(value: str | list[str], *, quotes: bool) -> str:
-    if isinstance(value, str):
-        return value
-    return " ".join(_quote(word) if quotes else word for word in value)
-
-
-def _quote(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"

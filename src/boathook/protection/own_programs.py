@@ -1,43 +1,21 @@
-"""Commands that change guards without naming a place: of boathook itself, of package managers, and agents without hooks."""
+"""Commands that change guards without naming a place: of boathook itself, and agents without hooks."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
 
+from boathook.command_rows import COMMANDS
+from boathook.core.disarm_prefilter import resolve_parents
+from boathook.core.interpreters import is_python
+from boathook.protection.file_view import FileView
+from boathook.protection.package_changes import OWN_PACKAGE, is_own_package
 from boathook.protection.protection import AgentProgram, ProtectedPlace, Protection
-from boathook.shell.interpreters import is_python
-from boathook.shell.scope import UNKNOWN, ShellScope, get_program_name
-from boathook.shell.started import Started, list_operands
+from boathook.shell.arguments import UNKNOWN, get_program_name
+from boathook.shell.scope import ShellScope
+from boathook.shell.started_program import Started
 from boathook.sources.source import SOURCES
 from boathook.system.locations import CACHE_FOLDER, list_user_folders
 
-_PROGRAM = "boathook"
-# The rows are above this package, and are needed only where a call names boathook.
-_COMMAND_ROWS = "boathook.cli.commands"
-_PACKAGE_MANAGERS = frozenset(
-    (
-        "pip",
-        "pip3",
-        "pipx",
-        "uv",
-        "poetry",
-        "pdm",
-        "rye",
-        "hatch",
-        "pipenv",
-        "conda",
-        "mamba",
-        "micromamba",
-        "brew",
-        "apt",
-    )
-)
-_REMOVALS = frozenset(("uninstall", "remove", "rm", "purge", "uninject"))
-_ALL = frozenset(("uninstall-all", "--all", "-a"))
 _HELP = frozenset(("--help", "-h", "--version", "-V"))
 # Where boathook and agents look for their folders, besides the home folder.
 _FOLDERS = (*list_user_folders(SOURCES), CACHE_FOLDER)
@@ -47,23 +25,16 @@ _FOLDER_OPTIONS = tuple(f"--{folder.option}" for folder in _FOLDERS)
 _PROJECT_OPTIONS = ("--project", "--move", "--fix")
 
 
-def load_command_rows() -> dict[str, Any]:
-    rows: dict[str, Any] = import_module(_COMMAND_ROWS).COMMANDS
-    return rows
-
-
-def describe_own_command(
-    started: Started, protection: Protection, load_rows: Callable[[], dict[str, Any]] = load_command_rows
-) -> str:
+def describe_own_command(started: Started, protection: Protection, view: FileView) -> str:
     """Return what a command would do to the guards if it is one of boathook that changes them, else ""."""
     words = _find_own_words([_follow_link(word, started) for word in started.words[:1]] + list(started.words[1:]))
     if words is None or not _HELP.isdisjoint(words):
         return ""
-    if _has_other_home(started, words, protection):
+    if _has_other_home(started, words, protection, view):
         return ""
     commands = [word for word in words if not word.startswith("-")]
     name = commands[0] if commands else ""
-    row = load_rows().get(name)
+    row = COMMANDS.get(name)
     if row is None:
         # It may be a command of another version.
         return "run a command of boathook that is not known here" if name else ""
@@ -87,7 +58,7 @@ def _find_own_words(words: list[str]) -> list[str] | None:
     """Return the arguments of boathook, if that is what is started: by its name, by its script, or as a module."""
     name = get_program_name(words)
     # `uvx` and its like take a version with the name.
-    if _is_own_package(name):
+    if is_own_package(name):
         return words[1:]
     if not is_python(name):
         return None
@@ -95,16 +66,16 @@ def _find_own_words(words: list[str]) -> list[str] | None:
         module = words[at + 1] if word.startswith("-") and word.endswith("m") and at + 1 < len(words) else ""
         module = module or (word[2:] if word.startswith("-m") else "")
         if module:
-            is_own = module == _PROGRAM or module.startswith((f"{_PROGRAM}.cli", f"{_PROGRAM}.__main__"))
+            is_own = module == OWN_PACKAGE or module.startswith((f"{OWN_PACKAGE}.cli", f"{OWN_PACKAGE}.__main__"))
             behind = words[at + 1 :] if word.startswith("-m") and len(word) > 2 else words[at + 2 :]
             return behind if is_own else None
         if not word.startswith("-"):
-            is_script = get_program_name([word]) == _PROGRAM or word.endswith(f"/{_PROGRAM}/__main__.py")
+            is_script = get_program_name([word]) == OWN_PACKAGE or word.endswith(f"/{OWN_PACKAGE}/__main__.py")
             return words[at + 1 :] if is_script else None
     return None
 
 
-def _has_other_home(started: Started, arguments: list[str], protection: Protection) -> bool:
+def _has_other_home(started: Started, arguments: list[str], protection: Protection, view: FileView) -> bool:
     """Whether a command certainly has a home folder of its own, so that it cannot change what guards the agent."""
     variables = dict(started.variables)
     scope = started.scope or ShellScope(started.folder, {"HOME": protection.home})
@@ -120,9 +91,10 @@ def _has_other_home(started: Started, arguments: list[str], protection: Protecti
         return False
     folders = [variables.get(name, scope.variables.get(name, "")) for name in FOLDER_VARIABLES]
     folders += _list_option_folders(arguments)
-    if not all(_is_elsewhere(started.make_absolute(folder), protection) for folder in folders if folder):
+    if not all(_is_elsewhere(started.make_absolute(folder), protection, view) for folder in folders if folder):
         return False
-    return not any(_find_real(path) == _find_real(place.path) for place, path in _list_moved_folders(home, protection))
+    moved = _list_moved_folders(home, protection)
+    return not any(_find_real(path, view) == _find_real(place.path, view) for place, path in moved)
 
 
 def _is_apart(link: str, home: str) -> bool:
@@ -138,12 +110,12 @@ def _list_option_folders(arguments: list[str]) -> list[str]:
     return folders
 
 
-def _is_elsewhere(folder: str, protection: Protection) -> bool:
+def _is_elsewhere(folder: str, protection: Protection, view: FileView) -> bool:
     """Whether a folder certainly neither is in a protected place nor holds one."""
     if UNKNOWN in folder or not folder.startswith("/"):
         return False
-    real = _find_real(folder)
-    places = [_find_real(place.path) for place in protection.places]
+    real = _find_real(folder, view)
+    places = [_find_real(place.path, view) for place in protection.places]
     return not any(f"{real}/".startswith(f"{place}/") or f"{place}/".startswith(f"{real}/") for place in places)
 
 
@@ -154,36 +126,8 @@ def _list_moved_folders(home: str, protection: Protection) -> list[tuple[Protect
     return [(place, home + place.path.removeprefix(protection.home)) for place in inside]
 
 
-def _find_real(path: str) -> str:
-    try:
-        return os.path.realpath(path.replace(UNKNOWN, "_")).rstrip("/").lower()
-    except (OSError, ValueError):
-        return path
-
-
-def describe_package_change(started: Started) -> str:
-    words = list(started.words)
-    if is_python(started.name) and "-m" in words:
-        words = words[words.index("-m") + 1 :]
-    name = get_program_name(words)
-    if name not in _PACKAGE_MANAGERS and not re.fullmatch(r"pip[\d.]+", name):
-        return ""
-    arguments = words[1:]
-    operands = list_operands(arguments)
-    find_named_place = any(_is_own_package(word) for word in operands)
-    removes = not _REMOVALS.isdisjoint(operands) or not _ALL.isdisjoint(operands)
-    takes_all = removes and not _ALL.isdisjoint(arguments) and name in ("pipx", "uv")
-    if removes and (find_named_place or takes_all):
-        return "uninstall boathook, so that no hook runs any more"
-    is_pinned = any(_is_own_package(word) and re.search(r"[=<>@~!]", word) for word in operands)
-    if "install" in operands and is_pinned:
-        return "install another version of boathook"
-    return ""
-
-
-def _is_own_package(word: str) -> bool:
-    name = re.split(r"[\[=<>@~! ;]", word, maxsplit=1)[0]
-    return name.lower().replace("_", "-") == _PROGRAM
+def _find_real(path: str, view: FileView) -> str:
+    return view.find_real(resolve_parents(path.replace(UNKNOWN, "_"), view.find_real)).rstrip("/").lower()
 
 
 def describe_agent_start(started: Started, agents: tuple[AgentProgram, ...]) -> str:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
+from boathook.core.disarm_prefilter import resolve_parents
+from boathook.protection.file_view import FileView
 from boathook.protection.protection import ProtectedPlace, Protection
-from boathook.shell.path_changes import CREATE, OVERLAY, TREE, PathChange
-from boathook.shell.scope import UNKNOWN, FoundPath
+from boathook.shell.arguments import UNKNOWN
+from boathook.shell.found_paths import FindFilters, FoundPath
+from boathook.shell.path_change import CREATE, OVERLAY, TREE, PathChange
 
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_LINKS = 8
 # A name with unknown parts says something only if so much of it is known.
 _MIN_KNOWN_CHARS = 3
-
-
-class FileView(Protocol):
-    """What the rules ask of the file system."""
-
-    def find_real(self, path: str) -> str: ...
-    def exists(self, path: str) -> bool: ...
-    def list_below(self, folder: str) -> tuple[str, ...]: ...
 
 
 class PlaceFinder:
@@ -35,7 +29,7 @@ class PlaceFinder:
 
     def find(self, change: PathChange, absolute: str, links: dict[str, str]) -> ProtectedPlace | None:
         if isinstance(change.path, FoundPath):
-            return self._find_found(change.path, absolute)
+            return self._find_found(change.path, absolute, change.way, links)
         if links or change.way == OVERLAY:
             return self._find_changed_place(change, absolute, links)
         key = (absolute, change.way, change.takes_link)
@@ -63,15 +57,11 @@ class PlaceFinder:
 
     def _list_forms(self, path: str, links: dict[str, str], *, follows_last: bool) -> list[str]:
         """Return a path as it is written, through links that the same text makes, and through those on the disk."""
-        forms = [normalize_path(path)]
-        for _ in range(_MAX_LINKS):
-            link = next((one for one in links if f"{forms[-1]}/".startswith(f"{normalize_path(one)}/")), "")
-            if not link or (forms[-1] == normalize_path(link) and not follows_last):
-                break
-            target = normalize_path(links[link] + forms[-1][len(normalize_path(link)) :])
-            if target in forms:
-                break
-            forms.append(target)
+        forms = _follow_text_links(normalize_path(path), links, follows_last=follows_last)
+        # A program may cut `..` out of the text, or leave it to the system.
+        if "/.." in path and path.startswith("/"):
+            resolved = resolve_parents(path, lambda above: self._find_real_folder(above, links))
+            forms += _follow_text_links(resolved, links, follows_last=follows_last)
         for form in [*forms]:
             at = next(
                 (index for index, sign in enumerate(form) if sign in _PATTERN_SIGNS or sign == UNKNOWN), len(form)
@@ -84,6 +74,9 @@ class PlaceFinder:
                 real = self._view.find_real(known)
             forms.append(real + rest)
         return list(dict.fromkeys(forms))
+
+    def _find_real_folder(self, path: str, links: dict[str, str]) -> str:
+        return self._view.find_real(_follow_text_links(path, links, follows_last=True)[-1])
 
     def _find_by_parts(self, parts: list[str], way: str) -> ProtectedPlace | None:
         if not parts:
@@ -106,14 +99,29 @@ class PlaceFinder:
         return self._protection.places[0] if way == TREE and self._protection.places else None
 
     def _compare(self, parts: list[str], place: list[str]) -> str:
+        if "**" in parts:
+            return self._compare_deep(parts, place)
         for part, name in zip(parts, place, strict=False):
-            if part == "**":
-                return "same"
             if not match_name(part, name, matches_hidden=self._matches_hidden):
                 return ""
         if len(parts) == len(place):
             return "same"
         return "inside" if len(parts) > len(place) else "above"
+
+    def _compare_deep(self, parts: list[str], place: list[str]) -> str:
+        """Compare with a pattern in which `**` is any number of folders that are not hidden."""
+        at = parts.index("**")
+        if len(place) < at:
+            return self._compare(parts[:at], place) and "inside"
+        if self._compare(parts[:at], place[:at]) != "same":
+            return ""
+        rest = parts[at + 1 :]
+        for end in range(at, len(place) + 1):
+            if relation := self._compare([*place[:end], *rest], place):
+                return "same" if relation == "above" else relation
+            if end < len(place) and place[end].startswith(".") and not self._matches_hidden:
+                return ""
+        return ""
 
     def _is_below_root(self, count: int, place: list[str]) -> bool:
         """Whether the first parts of a place are more than the home folder or a project that it is in."""
@@ -139,44 +147,71 @@ class PlaceFinder:
         """Return the place that a copied folder would be put over, because it has something of the same name."""
         folder = absolute[: len(absolute) - len(change.path)] if absolute.endswith(change.path) else "/"
         source = change.source if change.source.startswith("/") else folder + change.source
-        for form in (normalize_path(absolute), self._view.find_real(normalize_path(absolute))):
+        for form in self._list_forms(absolute, {}, follows_last=True):
             for place in self._protection.places:
                 below = place.path.removeprefix(form.rstrip("/") + "/")
                 if below != place.path and self._view.exists(f"{normalize_path(source)}/{below}"):
                     return place
         return None
 
-    def _find_found(self, found: FoundPath, absolute: str) -> ProtectedPlace | None:
-        """Return a place of which `find` finds something."""
-        filters = found.filters
-        if filters.is_empty:
+    def _find_found(self, found: FoundPath, absolute: str, way: str, links: dict[str, str]) -> ProtectedPlace | None:
+        """Return a place of which a program finds something."""
+        if found.filters.is_empty or absolute.startswith(UNKNOWN):
             return None
-        for start in dict.fromkeys((normalize_path(absolute), self._view.find_real(normalize_path(absolute)))):
+        for start in self._list_forms(absolute, links, follows_last=True):
             start_parts = split_path(start)
             for place, place_parts in self._places:
                 relation = self._compare(start_parts, place_parts)
-                if not relation:
-                    continue
-                above = [place_parts[:count] for count in range(len(start_parts), len(place_parts) + 1)]
-                below = [[*place_parts, *split_path(path)] for path in self._view.list_below(place.path)]
-                for parts in (*above, *below, *([] if filters.names or filters.paths else [start_parts])):
-                    depth = len(parts) - len(start_parts)
-                    if filters.skips_hidden and any(part.startswith(".") for part in parts[len(start_parts) :]):
-                        continue
-                    if depth <= filters.max_depth and _is_found(
-                        parts, start_parts, str(found), filters.names, filters.paths
-                    ):
-                        return place
+                if relation and self._finds_part(found, start_parts, place_parts, relation, way):
+                    return place
         return None
 
+    def _finds_part(self, found: FoundPath, start: list[str], place: list[str], relation: str, way: str) -> bool:
+        filters = found.filters
+        below = [[*place, *split_path(path)] for path in self._view.list_below("/" + "/".join(place))]
+        # A folder that holds the place counts only if all in it is changed with it.
+        takes_folders = way == TREE and filters.finds_folders
+        first = len(start) if takes_folders else len(place)
+        candidates = [place[:count] for count in range(max(first, len(start)), len(place) + 1)]
+        if below and not filters.finds_folders:
+            candidates = []
+        candidates += [parts for parts in below if len(parts) >= len(start)]
+        is_start = relation != "above" or takes_folders
+        if is_start and not filters.names and not filters.paths:
+            candidates.append(start)
+        for parts in candidates:
+            if relation == "inside" and self._compare(start, parts) not in ("same", "above"):
+                continue
+            inner = parts[len(start) :]
+            is_shown = not (filters.skips_hidden and any(part.startswith(".") for part in inner))
+            if is_shown and len(inner) <= filters.max_depth and _is_found(parts, start, str(found), filters):
+                return True
+        return False
 
-def _is_found(parts: list[str], start: list[str], written: str, names: tuple[str, ...], paths: tuple[str, ...]) -> bool:
-    if not names and not paths:
-        return True
-    if parts and any(match_name(pattern, parts[-1], matches_hidden=True) for pattern in names):
-        return True
+
+def _follow_text_links(path: str, links: dict[str, str], *, follows_last: bool) -> list[str]:
+    """Return a normalized path, and where the links that the same text makes lead it."""
+    forms = [path]
+    for _ in range(_MAX_LINKS):
+        link = next((one for one in links if f"{forms[-1]}/".startswith(f"{normalize_path(one)}/")), "")
+        if not link or (forms[-1] == normalize_path(link) and not follows_last):
+            break
+        target = normalize_path(links[link] + forms[-1][len(normalize_path(link)) :])
+        if target in forms:
+            break
+        forms.append(target)
+    return forms
+
+
+def _is_found(parts: list[str], start: list[str], written: str, filters: FindFilters) -> bool:
     shown = "/".join((written.rstrip("/"), *parts[len(start) :]))
-    return any(match_name(pattern, shown, matches_hidden=True) for pattern in paths)
+    if not all(match_name(pattern, shown, matches_hidden=True) for pattern in filters.narrowing):
+        return False
+    if not filters.names and not filters.paths:
+        return True
+    if parts and any(match_name(pattern, parts[-1], matches_hidden=True) for pattern in filters.names):
+        return True
+    return any(match_name(pattern, shown, matches_hidden=True) for pattern in filters.paths)
 
 
 def _is_telling(name: str) -> bool:
@@ -231,7 +266,6 @@ def _read_pattern(pattern: str) -> list[str | None]:
         elif sign == "?":
             steps.append("")
         elif end > 0:
-            # Which signs a class has does not matter: it may be any.
             steps.append(_read_class(pattern[at + 1 : end]))
             at = end
         else:
@@ -241,6 +275,7 @@ def _read_pattern(pattern: str) -> list[str | None]:
 
 
 def _read_class(inner: str) -> str:
+    # A range, a named class or a negated one may be any sign.
     return "" if re.search(r"[!^:\-]", inner) else inner
 
 

@@ -101,10 +101,10 @@ def _list_hook_places(hooks: Iterable[Hook]) -> Iterator[ProtectedPlace]:
 
 def _list_project_places(locations: Locations, hooks: Iterable[Hook]) -> Iterator[ProtectedPlace]:
     """Return the other files of a project that decide about its hooks, if it has trusted ones."""
-    trusted = {hook.source for hook in hooks if hook.approval is not None}
+    has_trusted = any(hook.approval is not None for hook in hooks)
     for source in SOURCES:
         project = locations.find(source.name).project
-        for name in source.protected_files if project and trusted else ():
+        for name in source.protected_files if project and has_trusted else ():
             yield ProtectedPlace(f"{project}/{name}", "a file that decides about the trusted hooks of this project")
 
 
@@ -125,8 +125,8 @@ def _list_agent_places(
 
 def _list_agent_files(setup: Setup, locations: Locations, home: str) -> Iterator[str]:
     """Return the files of an agent that call boathook, and those that could then turn its hooks off."""
-    tops = [_find_agent_home(setup, home)]
-    files = [(top, setup.user_file, [name for switch in setup.switches for name in switch.user]) for top in tops]
+    own_switches = [name for switch in setup.switches for name in switch.user]
+    files = [(_find_agent_home(setup, home), setup.user_file, own_switches)]
     for project in dict.fromkeys((*locations.projects, locations.start)):
         switches = [name for switch in setup.switches for name in switch.project]
         files += [(project, setup.project_file, switches)] if setup.project_file and project else []
@@ -177,7 +177,7 @@ def _is_in_any(path: str, folders: list[str]) -> bool:
 
 
 def _describe_agent(setup: Setup) -> AgentProgram:
-    variables = (setup.home[0],) if setup.home[0] else ()
+    variables = (*((setup.home[0],) if setup.home[0] else ()), *setup.off_variables)
     # A package is called by the last part of its name.
     programs = (*setup.programs, *(package.rpartition("/")[2] for package in setup.packages))
     return AgentProgram(load_host(setup.name).title, tuple(dict.fromkeys(programs)), setup.off_words, variables)

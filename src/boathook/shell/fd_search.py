@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from boathook.shell.scope import FindFilters, FoundPath
+from boathook.shell.found_paths import FindFilters, FoundPath, place_paths
 
 _WITH_VALUE = frozenset(
     (
@@ -17,18 +17,18 @@ _WITH_VALUE = frozenset(
 # Flags and the first word of the command may be in one word with the option.
 _EXECUTES = re.compile(r"(-[HIuasgFipLl01q]*)[xX](.*)|(--)exec(?:-batch)?(?:=(.*))?", re.DOTALL)
 _SHOWS_HIDDEN = re.compile(r"-[A-Za-z]*[Hu][A-Za-z]*|--hidden|--unrestricted")
-_PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
+PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
 _PLAIN_PATTERN = re.compile(r"\^?(?:[\w.-]|\\\.)+\$?")
 
 
 def list_fd_commands(arguments: list[str]) -> list[tuple[str, ...]]:
     """Return the commands of `-x` and `-X`, with what is found in place of `{}` or behind them."""
-    searching, commands = _split_commands(arguments)
-    found = _list_found(searching)
+    _, commands = _split_commands(arguments)
+    found = list_fd_paths(arguments)
     placed: list[tuple[str, ...]] = []
     for command in commands:
-        words = command if any(_PLACEHOLDER.search(word) for word in command) else [*command, "{}"]
-        placed.append(tuple(path for word in words for path in (found if _PLACEHOLDER.search(word) else [word])))
+        words = [PLACEHOLDER.sub("{}", word) for word in command]
+        placed.append(place_paths(words, found))
     return placed
 
 
@@ -51,14 +51,15 @@ def _split_commands(arguments: list[str]) -> tuple[list[str], list[list[str]]]:
     return searching, commands
 
 
-def _list_found(arguments: list[str]) -> list[FoundPath]:
+def list_fd_paths(arguments: list[str]) -> list[FoundPath]:
+    arguments, _ = _split_commands(arguments)
     operands, values = _split_options(arguments)
     folder = next((f"{value.rstrip('/')}/" for name, value in values if name == "--base-directory"), "")
     given = [value for name, value in values if name == "--search-path"]
     starts = [*given, *operands[1:]] or ["."]
     extensions = [f"*.{value.lstrip('.')}" for name, value in values if name in ("-e", "--extension")]
     is_glob = any(word in ("-g", "--glob") for word in arguments)
-    names = extensions or [_make_name_pattern(operands[0], is_glob=is_glob) if operands else "*"]
+    names = extensions or [make_name_pattern(operands[0], is_glob=is_glob) if operands else "*"]
     # A pattern that finds all finds the folder's own files, too.
     filters = FindFilters(
         () if names == ["*"] else tuple(names),
@@ -85,7 +86,7 @@ def _split_options(arguments: list[str]) -> tuple[list[str], list[tuple[str, str
     return operands, values
 
 
-def _make_name_pattern(pattern: str, *, is_glob: bool) -> str:
+def make_name_pattern(pattern: str, *, is_glob: bool) -> str:
     """Return a pattern of names for an expression; "*" for one that is more than a few letters."""
     if is_glob:
         return pattern

@@ -6,19 +6,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from boathook.core.shell import ShellReader, ShellWord, get_assigned_name
-from boathook.core.value import Value
+from boathook.shell.arguments import UNKNOWN, get_program_name, make_absolute_path
+from boathook.shell.found_paths import FoundPath, surround_path
+from boathook.shell.listers import list_printed_paths
 
-UNKNOWN = "\0"
 MAX_VALUE_CHARS = 4096
-_MAX_BRACES = 64
+_MAX_BRACES = _MAX_CHOICES = 64
 _MAX_EVALUATED_DEPTH, _MAX_INNER = 3, 4
 _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 _PARAMETER = re.compile(r"\$(?:(\d|[@*])|\{(\d|[@*])\}|[#?$!-])")
 _WHOLE_PARAMETER = re.compile(r'"?\$(?:(\d|[@*])|\{(\d|[@*])\})"?')
 _EXPANSION = re.compile(r"\$\{([A-Za-z_]\w*|\d)(?:(:?[-=+?])(.*)|(%%?|##?)(.*)|(//?)([^/]*)/?(.*))?\}", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_WHOLE_SUBSTITUTION = re.compile(r'"?(?:\$\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|`([^`]*)`)"?', re.DOTALL)
+_NO_PATH_SIGNS = frozenset(" \n\t'\"()")
 _USER_HOME = re.compile(r"~[^/]*")
 _PRINT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))", re.DOTALL)
 # Programs that print lines that they read as these are.
@@ -26,35 +31,12 @@ _PASSING_PROGRAMS = frozenset(("head", "tail", "cat", "sort", "uniq"))
 _BLANK_ESCAPES = {"n": "\n", "t": "\t"}
 
 
-class FindFilters(Value):
-    """What `find` and `fd` look for: patterns of names and of whole paths, each "any of them"; and how deep."""
-
-    names: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    max_depth: int = 1 << 30
-    is_empty: bool = False
-    skips_hidden: bool = False
-
-
-class FoundPath(str):
-    """A path that `find` finds below the path that this is."""
-
-    __slots__ = ("filters",)
-    filters: FindFilters
-
-    @classmethod
-    def make(cls, start: str, filters: FindFilters) -> FoundPath:
-        path = cls(start)
-        path.filters = filters
-        return path
-
-
 class ShellScope:
     """What is known where a command starts; a copy is what a subshell knows."""
 
     # `folder` is "" if it is not known; it may have patterns in it. `links` are links that the text makes: where, and to what.
     # `given` are the variables that the text began with. `doubtful` are those that were set where it `is_plain` no more that
-    # what follows is run in the same shell, and always.
+    # what follows is run in the same shell, and always. `choices` are the values that a variable may have, one after the other.
 
     def __init__(self, folder: str, variables: dict[str, str], depth: int = 0) -> None:
         self.folder, self.variables, self.depth = folder, variables, depth
@@ -64,12 +46,16 @@ class ShellScope:
         self.parameters: tuple[str, ...] = ()
         self.links: dict[str, str] = {}
         self.earlier_folders: list[str] = []
+        self.choices: dict[str, tuple[str, ...]] = {}
+        # Texts that the text puts into files, by their paths.
+        self.written: dict[str, str] = {}
 
     def copy(self, *, deeper: int = 0) -> ShellScope:
         scope = ShellScope(self.folder, dict(self.variables), self.depth + deeper)
         scope.parameters, scope.links, scope.earlier_folders = self.parameters, self.links, self.earlier_folders[:]
         scope.given, scope.aliases = self.given, dict(self.aliases)
         scope.is_plain, scope.doubtful = self.is_plain, set(self.doubtful)
+        scope.choices, scope.written = dict(self.choices), self.written
         return scope
 
     def look_up(self, name: str) -> str:
@@ -79,8 +65,16 @@ class ShellScope:
 
     def assign(self, name: str, value: str) -> None:
         (self.doubtful.discard if self.is_plain else self.doubtful.add)(name)
+        self.choices.pop(name, None)
         is_nothing_known = UNKNOWN in value and not value.strip(UNKNOWN)
         self.variables[name] = UNKNOWN if is_nothing_known or len(value) > MAX_VALUE_CHARS else value
+
+    def assign_choices(self, name: str, values: Sequence[str]) -> None:
+        """Note the values that a variable has one after the other, as in a loop."""
+        is_one = len(values) == 1 and not isinstance(values[0], FoundPath) and set("*?[").isdisjoint(values[0])
+        self.assign(name, values[0] if is_one else UNKNOWN)
+        if not is_one and values:
+            self.choices[name] = tuple(values[:_MAX_CHOICES])
 
     def remove(self, name: str) -> None:
         """Forget what the text made of a variable: without `HOME`, programs find the home folder by themselves."""
@@ -91,6 +85,9 @@ class ShellScope:
         text = self.expand_text(word)
         value = text[text.find("=") + 1 :]
         is_longer = word.raw.startswith(f"{name}+=")
+        if value == UNKNOWN and not is_longer and (paths := self._list_substituted(word.raw.partition("=")[2])):
+            self.assign_choices(name, paths)
+            return
         self.assign(name, self.look_up(name) + value if is_longer and name in self.variables else value)
 
     def change_folder(self, target: str) -> None:
@@ -101,10 +98,7 @@ class ShellScope:
             self.folder = self.make_absolute(target)
 
     def make_absolute(self, path: str) -> str:
-        """Return a path from the root; it begins with `UNKNOWN` if the folder is not known."""
-        if path.startswith(("/", UNKNOWN)):
-            return path
-        return f"{self.folder or UNKNOWN}/{path}"
+        return make_absolute_path(path, self.folder)
 
     # What words stand for
 
@@ -115,12 +109,62 @@ class ShellScope:
             number = whole[1] or whole[2]
             return [*self.parameters[1:]] if number in "@*" else [*self.parameters[int(number) :][:1]]
         text, raw = self.expand_text(word), word.raw
+        if UNKNOWN in text and (paths := self._list_choices(text, raw)):
+            return paths
         values = [text]
         if "{" in raw and text == word.text:
             values = expand_braces(text)
-        if ("$" in raw or "`" in raw) and not raw.startswith(('"', "'")):
+        # A shell splits only what is not in quotes.
+        outside = raw if raw[-1:] not in ("'", '"') else re.split("['\"]", raw, maxsplit=1)[0]
+        if "$" in outside or "`" in outside:
             values = [piece for value in values for piece in value.split()]
         return values
+
+    def _list_choices(self, text: str, raw: str) -> list[str]:
+        """Return what a word may be that has a variable with several values, or paths that a command lists."""
+        if text == UNKNOWN and (paths := self._list_substituted(raw)):
+            return paths
+        names = [name for name in _VARIABLE.findall(raw) if name in self.choices] if self.choices else []
+        if len(names) != 1 or text.count(UNKNOWN) != 1:
+            return []
+        prefix, _, suffix = text.partition(UNKNOWN)
+        # A longer text is a script or code.
+        if not _NO_PATH_SIGNS.isdisjoint(prefix + suffix):
+            return []
+        return [surround_path(value, prefix, suffix) for value in self.choices[names[0]]]
+
+    def _list_substituted(self, raw: str) -> list[str]:
+        if self.depth >= _MAX_EVALUATED_DEPTH or len(raw) > MAX_VALUE_CHARS:
+            return []
+        match = _WHOLE_SUBSTITUTION.fullmatch(raw)
+        if match is None:
+            return []
+        paths = self.list_script_paths(match[1] or match[2])
+        return [] if paths == [UNKNOWN] else paths
+
+    def list_script_paths(self, script: str) -> list[str]:
+        """Return the paths that the commands of a text print."""
+        inner = self.copy(deeper=1)
+        paths: list[str] = []
+        read_paths: list[str] = []
+        reader = ShellReader(script, inner.look_up, evaluate=inner.evaluate)
+        while len(paths) < _MAX_CHOICES and (command := reader.read_command()) is not None:
+            words = [text for word in command.words for text in inner.expand(word)]
+            if words[:1] == ["cd"]:
+                inner.change_folder(words[-1] if len(words) > 1 else inner.look_up("HOME"))
+                continue
+            if not words:
+                continue
+            printed = find_printed_text(words, inner.folder)
+            read_paths = printed.split() if UNKNOWN not in printed else list_printed_paths(words, read_paths)
+            if command.operator not in ("|", "|&"):
+                paths += [inner._place(path) for path in read_paths] if inner.folder != self.folder else read_paths
+                read_paths = []
+        return paths or [UNKNOWN]
+
+    def _place(self, path: str) -> str:
+        absolute = self.make_absolute(path)
+        return FoundPath.make(absolute, path.filters) if isinstance(path, FoundPath) else absolute
 
     def expand_text(self, word: ShellWord) -> str:
         text = word.text
@@ -151,8 +195,13 @@ class ShellScope:
             return self._evaluate_script(written[2:].removesuffix(")"))
         if written.startswith("${"):
             return self._evaluate_expansion(written)
-        # `<(…)` is a file of its own.
+        # `<(…)` is a file of its own (see `find_file_text`).
         return UNKNOWN
+
+    def find_file_text(self, raw: str) -> str:
+        """Return what is in the file that `<(…)` stands for, "" if that is not known."""
+        text = self._evaluate_script(raw[2:].removesuffix(")")) if len(raw) <= MAX_VALUE_CHARS * 4 else UNKNOWN
+        return "" if UNKNOWN in text else text
 
     def _evaluate_script(self, script: str) -> str:
         if self.depth >= _MAX_EVALUATED_DEPTH:
@@ -165,6 +214,9 @@ class ShellScope:
         if not commands or not (is_first_printed or is_passed_on):
             return UNKNOWN
         words = [text for word in commands[0].words for text in inner.expand(word)]
+        bodies = [one.body for one in commands[0].redirections if one.body]
+        if get_program_name(words) == "cat" and len(words) == 1 and bodies:
+            return bodies[0]
         return find_printed_text(words, self.folder)
 
     def _evaluate_expansion(self, written: str) -> str:
@@ -258,7 +310,10 @@ def find_printed_text(words: list[str], folder: str) -> str:
     if program == "basename" and rest:
         return rest[0].rstrip("/").rpartition("/")[2].removesuffix(rest[1] if len(rest) > 1 else "")
     is_search = program in ("which", "type", "whence") or (program == "command" and words[1:2] in (["-v"], ["-pv"]))
-    return rest[0] if rest and (is_search or program in ("realpath", "readlink")) else UNKNOWN
+    if rest and program in ("realpath", "readlink"):
+        # What a link leads to, not the link.
+        return f"{rest[0].rstrip('/')}/"
+    return rest[0] if rest and is_search else UNKNOWN
 
 
 def print_words(words: list[str]) -> str:
@@ -291,7 +346,3 @@ def _decode_print(match: re.Match[str]) -> str:
     if match[3] is not None:
         return _BLANK_ESCAPES.get(match[3], match[3])
     return chr(int(match[1], 16)) if match[1] else chr(int(match[2], 8) & 0xFF)
-
-
-def get_program_name(words: list[str] | tuple[str, ...]) -> str:
-    return words[0].rpartition("/")[2] if words else ""

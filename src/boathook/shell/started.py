@@ -4,122 +4,44 @@ from __future__ import annotations
 
 import re
 from base64 import b32decode, b64decode
+from collections.abc import Iterable
+from itertools import islice
 
-from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
-from boathook.core.value import Value
-from boathook.shell.fd_search import list_fd_commands
-from boathook.shell.scope import (
-    UNKNOWN,
-    FindFilters,
-    FoundPath,
-    ShellScope,
-    find_printed_text,
-    get_program_name,
+from boathook.core.interpreters import is_interpreter
+from boathook.core.shell import (
+    SHELL_KEYWORDS,
+    ShellCommand,
+    ShellReader,
+    ShellWord,
+    get_assigned_name,
 )
+from boathook.shell.arguments import UNKNOWN, find_option_values, get_program_name, list_operands
+from boathook.shell.containers import CONTAINER_PROGRAMS, find_contained_folder, list_shared_folders
+from boathook.shell.found_paths import FOUND_VARIABLE, FoundPath
+from boathook.shell.inner_commands import TEXT_READERS, list_inner_commands, list_inner_texts, list_placed_paths
+from boathook.shell.listers import list_printed_paths
+from boathook.shell.scope import ShellScope, find_printed_text
+from boathook.shell.started_program import Started
+from boathook.shell.wrappers import unwrap
 
 MAX_TEXT_DEPTH = 5
 MAX_STARTED = 4000
 MAX_COMMAND_CHARS = 400_000
-SHELLS = frozenset((*SHELL_NAMES, "mksh", "ash", "fish", "rbash"))
-# Programs that run the text they read.
-TEXT_READERS = SHELLS | {"at", "batch"}
+MAX_WRITTEN_CHARS = 64_000
+_MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
 EXPORTERS = frozenset(("export", "declare", "local", "readonly", "typeset"))
 # Words before a command that are neither it nor a program.
 _KEYWORDS = frozenset((*SHELL_KEYWORDS, "coproc", "fi", "done", "esac", "}", "in"))
 _BRANCHES = frozenset(("for", "select", "case", "function", "local", "declare", "typeset", "readonly"))
 # What is before or in one of these does not change the shell that goes on.
 _OTHER_SHELLS = frozenset(("(", ")", "|", "|&", "&"))
-# Programs that start another one: their options that take a value, and how many words are before the command.
-WRAPPERS: dict[str, tuple[str, int]] = {
-    "sudo": ("-C -D -g -h -p -R -r -T -t -U -u --user --group --host --prompt --chdir --role --type --other-user", 0),
-    "doas": ("-C -u", 0),
-    "env": ("-u -C --unset --chdir", 0),
-    "nice": ("-n --adjustment", 0),
-    "ionice": ("-c -n", 0),
-    "time": ("-f -o", 0),
-    "timeout": ("-k -s --kill-after --signal", 1),
-    "stdbuf": ("-i -o -e", 0),
-    "exec": ("-a", 0),
-    "strace": ("-e -o -p -s", 0),
-    "ltrace": ("-e -o -p -s", 0),
-    "chroot": ("", 1),
-    "chrt": ("", 1),
-    "taskset": ("", 1),
-    "flock": ("-w -E", 1),
-    "systemd-run": ("-p -u --unit --property --slice -d --uid --gid -M -E --setenv", 0),
-    "unshare": ("-S -G --setuid --setgid --root -R -w --wd", 0),
-    "nsenter": ("-t -S -G --target", 0),
-    "setpriv": ("", 0),
-    "proot": ("-b -r -w", 0),
-    "direnv": ("", 2),
-    "arch": ("", 0),
-    "rlwrap": ("", 0),
-    "autoexpect": ("-f", 0),
-    "dtach": ("-n -c -A -e -r", 0),
-    "npx": ("-p --package", 0),
-    "pnpx": ("", 0),
-    "bunx": ("-p --package", 0),
-    "shx": ("", 0),
-    "corepack": ("", 0),
-    "uvx": ("--from --with -p --python", 0),
-    **dict.fromkeys(
-        (
-            *("{", "!", "command", "builtin", "nohup", "setsid", "busybox", "toybox", "caffeinate", "unbuffer"),
-            "catchsegv",
-        ),
-        ("", 0),
-    ),
-}
-# Tools whose subcommand starts another program.
-_RUNNERS = {
-    **dict.fromkeys(("uv", "pipx", "poetry", "hatch", "pdm", "rye", "pipenv", "conda", "mamba", "rtx"), ("run",)),
-    "mise": ("exec", "x"),
-    "uv": ("run", "tool run"),
-    "npm": ("exec", "x"),
-    "pnpm": ("dlx", "exec"),
-    "yarn": ("dlx", "exec"),
-    "bun": ("x",),
-}
-# Those of packages for Node.js: they take the version of a package behind its name, and a shell text as one word.
-_PACKAGE_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx"))
-_PACKAGE_RUNNER_VALUES = "--prefix -C --dir --cwd --filter -F -w --workspace -p --package"
-# Programs of packages that change files, which some of them start without a subcommand.
-_PACKAGE_PROGRAMS = ("rimraf", "shx", "del-cli", "trash")
-_RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --name --extra --group --env -e --index-url"
-_XARGS_VALUES = "-I -n -P -L -l -d -E -s -a --max-args --max-procs --delimiter --replace --arg-file"
-_SHELL_OPTION = re.compile(r"-\w*c")
-_FIND_OPTION = re.compile(r"-([HLP]|O\d|D)")
-# Programs whose command runs with another environment than the text around it says.
-_OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
+_LOOP_INPUT = re.compile(r'\bdone\s*<(?:\s*<\(|<<\s*"?\$\()((?:[^()]|\([^()]*\)){0,1000})\)')
+_LOOP_DOCUMENT = re.compile(r"\bdone\s*<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n(.{0,4000}?)\n\s*\1\b", re.DOTALL)
+_MAX_LOOPS = 4
+_COMMAND_VARIABLE = re.compile(
+    r"(?:\w*_)?(?:EDITOR|PAGER|VISUAL|COMMAND|ASKPASS|BROWSER)|GIT_\w+|LESSOPEN|LESSCLOSE|RSYNC_RSH"
+)
 _OTHER_SESSIONS = frozenset(("tmux", "screen", "ssh", "su", "runuser", "at", "batch"))
-_TMUX_VALUES = "-L -S -f -T -c -e -F -n -s -t -x -y -l"
-_TMUX_KEYS = frozenset(("", "Enter", "C-m", "Space", "KPEnter"))
-_SCREEN_VALUES = "-S -dmS -mdS -DmS -dS -mS -AdmS -dmLS -t -c -e -h -p -s -T"
-_SPAWN = re.compile(r"\b(?:spawn|exec|system)\b(?:\s+-\w+)*\s+([^;\n\]]+)")
-_FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
-
-
-class Started(Value):
-    """A program that is about to be started; `words` are what it is called with, and may have `UNKNOWN` and patterns in them."""
-
-    # `variables` are set for it alone; `outputs` are the paths that it is redirected to; `input_text` is what it reads, if the
-    # text says it; `piped_words` are those of the program before it in a pipe.
-    words: tuple[str, ...]
-    folder: str
-    variables: tuple[tuple[str, str], ...] = ()
-    outputs: tuple[str, ...] = ()
-    input_text: str = ""
-    piped_words: tuple[str, ...] = ()
-    scope: ShellScope | None = None
-
-    @property
-    def name(self) -> str:
-        return get_program_name(self.words)
-
-    def make_absolute(self, path: str) -> str:
-        if path.startswith(("/", UNKNOWN)):
-            return path
-        return f"{self.folder or UNKNOWN}/{path}"
 
 
 class StartedReader:
@@ -130,6 +52,10 @@ class StartedReader:
     def __init__(self) -> None:
         self.started: list[Started] = []
         self.is_complete = True
+        # The array that is assigned to, and the commands that loops of the text read from.
+        self._array = ""
+        self._last: list[Started] = []
+        self._loop_scripts: list[str] = []
         # Everything that is written as a word anywhere.
         self.words: list[tuple[str, str]] = []
 
@@ -137,6 +63,11 @@ class StartedReader:
         if scope.depth > MAX_TEXT_DEPTH or len(text) > MAX_COMMAND_CHARS:
             self.is_complete = False
             return
+        outer_scripts, self._loop_scripts = self._loop_scripts, _list_loop_scripts(text)
+        self._read_commands(text, scope)
+        self._loop_scripts = outer_scripts
+
+    def _read_commands(self, text: str, scope: ShellScope) -> None:
         reader = ShellReader(text, scope.look_up, evaluate=scope.evaluate)
         waiting: list[ShellCommand] = []
         pipe: list[Started] = []
@@ -159,21 +90,33 @@ class StartedReader:
     def _pass_nested_texts(self, commands: list[ShellCommand], scope: ShellScope) -> None:
         """Note what the commands in substitutions start: they are in a shell of their own."""
         inner, pipe, folders = scope.copy() if commands else scope, list[Started](), list[str]()
+        array = self._array
         for command in commands:
             pipe = self._pass(command, inner, pipe, folders)
+        self._array = array
 
     def _pass(self, command: ShellCommand, scope: ShellScope, pipe: list[Started], folders: list[str]) -> list[Started]:
         first = command.words[0].raw if command.words else ""
         if command.operator in _OTHER_SHELLS or first in _KEYWORDS or first in _BRANCHES:
             scope.is_plain = False
+        array, self._array = self._array, ""
         started = self._start(command, scope, pipe)
+        if array and command.operator == ")":
+            scope.assign_choices(array, [text for word in command.words for text in scope.expand(word)])
         if command.operator in ("&&", "||"):
             scope.is_plain = False
         if command.operator == "(":
             folders.append(scope.folder)
         elif command.operator == ")" and folders:
             scope.folder = folders.pop()
-        return [*pipe, *started] if command.operator in ("|", "|&") else []
+        # What is in brackets or a loop behind `|` reads the same.
+        is_opening = command.operator == "(" and not command.words
+        self._last = started or self._last
+        if command.operator not in ("|", "|&") and not is_opening:
+            return []
+        # What is behind brackets or a loop reads what the last program in them prints.
+        is_group = not is_opening and not _skip_keywords(list(command.words))
+        return [*pipe, *(self._last if is_group else started)]
 
     def _start(self, command: ShellCommand, scope: ShellScope, pipe: list[Started]) -> list[Started]:
         """Note what a command starts, and change the scope as it does."""
@@ -196,31 +139,54 @@ class StartedReader:
             for text in scope.expand(one.target)
         )
         if not words:
-            for word in assigned:
-                scope.assign_word(word)
-            if assigned and command.operator == "(":
-                scope.assign(get_assigned_name(assigned[-1].raw), UNKNOWN)
+            self._assign_words(assigned, command, scope)
             if outputs:
                 self.started.append(Started((":",), scope.folder, (), outputs))
             return []
         if words[0].raw in ("for", "select"):
             self._start_loop(words, scope)
             return []
-        texts = [text for word in words for text in scope.expand(word)]
+        texts = self._expand_words(words, scope)
         inner = scope.copy()
         for word in assigned:
             inner.assign_word(word)
         names = [get_assigned_name(word.raw) for word in assigned]
         variables = tuple((name, inner.look_up(name)) for name in names)
-        self._run_builtin(texts, words, scope)
+        pairs = [text.partition("=") for text in texts[1:] if texts[0] in EXPORTERS]
+        exported = [(pair[0], pair[2]) for pair in pairs]
+        self._read_command_variables((*variables, *exported), inner)
         fed = _find_input_text(command, scope, pipe)
-        piped = pipe[-1].words if pipe else ()
-        first = Started(tuple(texts), scope.folder, variables, outputs, fed, piped, scope)
+        read_paths = _list_read_paths(command, scope, pipe, fed)
+        self._run_builtin(texts, words, scope, read_paths)
+        first = Started(tuple(texts), scope.folder, variables, outputs, fed, tuple(read_paths), scope)
+        _note_written_text(first, scope)
         count = len(self.started)
         self._add(first)
         if words[0].raw in scope.aliases:
             self._read_alias(words[0].raw, texts[1:], inner)
         return self.started[count:][:1] or [first]
+
+    def _assign_words(self, assigned: list[ShellWord], command: ShellCommand, scope: ShellScope) -> None:
+        for word in assigned:
+            scope.assign_word(word)
+        names = [get_assigned_name(word.raw) for word in assigned]
+        self._read_command_variables([(name, scope.look_up(name)) for name in names], scope)
+        if assigned and command.operator == "(":
+            self._array = names[-1]
+            scope.assign(self._array, UNKNOWN)
+
+    def _read_command_variables(self, variables: Iterable[tuple[str, str]], scope: ShellScope | None) -> None:
+        """Read variables whose value is a command that programs run, such as `EDITOR`."""
+        for name, value in variables:
+            if scope is not None and _COMMAND_VARIABLE.fullmatch(name):
+                self.read(value.removeprefix("!"), scope.copy(deeper=1))
+
+    def _expand_words(self, words: list[ShellWord], scope: ShellScope) -> list[str]:
+        """Return the words of a command; a program that may be one of several is not known."""
+        programs = scope.expand(words[0])
+        is_choice = len(programs) > 1 and UNKNOWN in scope.expand_text(words[0])
+        rest = [text for word in words[1:] for text in scope.expand(word)]
+        return [*([UNKNOWN] if is_choice else programs), *rest]
 
     def _read_alias(self, name: str, arguments: list[str], scope: ShellScope) -> None:
         inner = scope.copy(deeper=1)
@@ -230,10 +196,10 @@ class StartedReader:
     def _start_loop(self, words: list[ShellWord], scope: ShellScope) -> None:
         name = words[1].text if len(words) > 1 else ""
         values = [text for word in words[3:] for text in scope.expand(word)]
-        is_one = len(values) == 1 and not set(values[0]) & set("*?[")
-        scope.assign(name, values[0] if is_one else UNKNOWN)
+        # Without `in`, a loop is about the parameters.
+        scope.assign_choices(name, values if len(words) > 2 else scope.parameters[1:])
 
-    def _run_builtin(self, texts: list[str], words: list[ShellWord], scope: ShellScope) -> None:
+    def _run_builtin(self, texts: list[str], words: list[ShellWord], scope: ShellScope, read_paths: list[str]) -> None:
         program = get_program_name(texts)
         if program in EXPORTERS:
             for word in words[1:]:
@@ -249,40 +215,65 @@ class StartedReader:
         elif program in ("cd", "pushd"):
             targets = [text for text in texts[1:] if text == "-" or not text.startswith("-")]
             scope.change_folder(targets[0] if targets else scope.look_up("HOME"))
+        elif program in ("source", ".") and texts[-1].endswith("/bin/activate"):
+            scope.assign("VIRTUAL_ENV", scope.make_absolute(texts[-1].removesuffix("/bin/activate")))
         elif program == "popd":
             scope.folder = scope.earlier_folders.pop() if scope.earlier_folders else ""
         elif program in ("read", "mapfile", "readarray", "getopts"):
+            read_paths = read_paths or [
+                path for script in self._loop_scripts for path in scope.list_script_paths(script)
+            ]
             for text in texts[1:]:
-                scope.assign(text, UNKNOWN)
+                scope.assign_choices(text, read_paths or [UNKNOWN])
         elif program == "set" and "--" in texts:
             scope.parameters = ("", *texts[texts.index("--") + 1 :])
+        elif program in CONTAINER_PROGRAMS:
+            # Inside, a folder of this machine is what a link to it would be here.
+            for source, target in list_shared_folders(program, texts[1:]):
+                if target.startswith("/") and target.strip("/"):
+                    scope.links[target.rstrip("/")] = scope.make_absolute(source)
         elif program == "ln":
             _note_link(texts[1:], scope)
 
     def _add(self, started: Started) -> None:
         """Add a program, or what it starts in its place."""
+        count = len(started.variables)
         started = unwrap(started)
+        self._read_command_variables(started.variables[count:], started.scope)
         if not started.words:
             if started.outputs:
                 self.started.append(started.replace(words=(":",)))
             return
         if len(self.started) >= MAX_STARTED:
             return
+        if started.scope is not None and (script := _find_script_text(started, started.scope)):
+            started = started.replace(script_text=script)
         self.started.append(started)
         scope = (started.scope or ShellScope(started.folder, {})).copy(deeper=1)
         scope.folder = started.folder
         scope.is_plain = True
         for name, value in started.variables:
             scope.assign(name, value)
+        if started.name in CONTAINER_PROGRAMS:
+            inside = find_contained_folder(started.name, list(started.words[1:]), started.folder)
+            scope.folder, started = inside, started.replace(folder=inside)
         if started.name in _OTHER_SESSIONS:
             scope.remove("HOME")
             started = started.replace(variables=())
+        if started.read_paths or scope.choices:
+            choices = [path for paths in scope.choices.values() for path in paths]
+            scope.assign_choices(FOUND_VARIABLE, started.read_paths or choices)
         for text, parameters in list_inner_texts(started):
             scope.parameters = parameters
-            self.read(text, scope)
+            self.read(text.replace(UNKNOWN, f"${FOUND_VARIABLE}") if scope.choices else text, scope)
         if scope.depth <= MAX_TEXT_DEPTH:
+            placed = tuple(list_placed_paths(started))
             for words in list_inner_commands(started):
-                self._add(started.replace(words=words, outputs=(), input_text="", piped_words=(), scope=scope))
+                self._add(
+                    started.replace(
+                        words=words, outputs=(), input_text="", read_paths=placed, scope=scope, script_text=""
+                    )
+                )
 
 
 def _quote_word(word: str) -> str:
@@ -315,13 +306,73 @@ def _find_input_text(command: ShellCommand, scope: ShellScope, pipe: list[Starte
             return one.body
         if one.operator == "<<<" and one.target is not None:
             return scope.expand_text(one.target)
+    files = [word.raw for word in command.words[1:] if word.raw.startswith("<(")]
+    inputs = [one.target for one in command.redirections if one.operator == "<" and one.target is not None]
+    files += [target.raw for target in inputs if target.raw.startswith("<(")]
+    if files:
+        return scope.find_file_text(files[0])
     if not pipe:
         return ""
-    if pipe[-1].name in ("echo", "printf"):
-        return find_printed_text(list(pipe[-1].words), scope.folder)
+    printed = find_printed_text(list(pipe[-1].words), scope.folder)
+    if UNKNOWN not in printed or pipe[-1].name in ("echo", "printf"):
+        return printed
     if pipe[-1].name in ("base64", "base32", "xxd"):
         return _decode_text(pipe[-1])
     return pipe[-1].input_text if pipe[-1].name in ("cat", "tee", "sort") else ""
+
+
+def _find_script_text(started: Started, scope: ShellScope) -> str:
+    """Return the script that a program runs, or is, if the same text wrote it before."""
+    if not scope.written:
+        return ""
+    reads_script = is_interpreter(started.name) or started.name in (*TEXT_READERS, "source", ".")
+    scripts = list_operands(started.words[1:])[:1] if reads_script else [started.words[0]]
+    if started.name in ("make", "gmake"):
+        scripts = find_option_values(list(started.words[1:]), "-f", "--file", "--makefile") or [*_MAKE_FILES]
+    texts = [scope.written.get(_normalize_written(started.make_absolute(path)), "") for path in scripts]
+    return next(filter(None, texts), "")
+
+
+def _normalize_written(path: str) -> str:
+    return path.replace("/./", "/")
+
+
+def _note_written_text(started: Started, scope: ShellScope) -> None:
+    outputs = [*started.outputs, *(list_operands(started.words[1:]) if started.name == "tee" else [])]
+    if not outputs or started.name not in ("echo", "printf", "cat", "tee"):
+        return
+    is_printing = started.name in ("echo", "printf")
+    text = find_printed_text(list(started.words), scope.folder) if is_printing else started.input_text
+    for path in outputs:
+        key = _normalize_written(scope.make_absolute(path))
+        scope.written[key] = f"{scope.written.get(key, '')}\n{text}"[-MAX_WRITTEN_CHARS:]
+
+
+def _list_read_paths(command: ShellCommand, scope: ShellScope, pipe: list[Started], text: str) -> list[str]:
+    """Return the words that a command reads, [] if it reads nothing that is known."""
+    printed = pipe[-1].words[1:] if pipe and pipe[-1].name in ("echo", "printf") else ()
+    if any(isinstance(word, FoundPath) for word in printed):
+        return [*printed]
+    if text:
+        return text.split()
+    files = [word.raw for word in command.words if word.raw.startswith("<(")]
+    for one in command.redirections:
+        if one.target is not None and one.operator == "<":
+            files.append(one.target.raw)
+        if one.target is not None and one.operator == "<<<":
+            return scope.expand(one.target)
+    for raw in files:
+        if raw.startswith("<("):
+            return scope.list_script_paths(raw[2:].removesuffix(")"))
+    return list_printed_paths(pipe[-1].words, pipe[-1].read_paths) if pipe else []
+
+
+def _list_loop_scripts(text: str) -> list[str]:
+    """Return the commands that loops read from behind their end, as in `done < <(find …)`."""
+    if "<" not in text:
+        return []
+    documents = [f"echo {match[2]}" for match in islice(_LOOP_DOCUMENT.finditer(text), _MAX_LOOPS)]
+    return [*documents, *(match[1] for match in islice(_LOOP_INPUT.finditer(text), _MAX_LOOPS))]
 
 
 def _decode_text(started: Started) -> str:
@@ -346,294 +397,3 @@ def _note_link(arguments: list[str], scope: ShellScope) -> None:
         link, real = scope.make_absolute(paths[-1]).rstrip("/"), scope.make_absolute(target)
         scope.links[link] = real
         scope.links[f"{link}/{target.rstrip('/').rpartition('/')[2]}"] = real
-
-
-# Programs that start programs
-
-
-def unwrap(started: Started) -> Started:
-    """Return what `sudo`, `env`, `timeout`, `uv run` and their like would start."""
-    words, folder, variables = list(started.words), started.folder, list(started.variables)
-    scope = started.scope
-    while words:
-        program = get_program_name(words)
-        rest = words[1:]
-        runner = _skip_runner(program, rest) if program in _RUNNERS else None
-        if runner is not None:
-            words = _read_package_call(runner) if program in _PACKAGE_RUNNERS else runner
-            continue
-        if program not in WRAPPERS:
-            break
-        if program == "command" and rest and re.fullmatch("-p?[vV]+", rest[0]):
-            return started.replace(words=(":",))
-        if program in ("env", "sudo", "unshare"):
-            folder = _find_option_folder(rest, folder, ("-C", "--chdir", "-D", "--wd"))
-        if program == "env" and rest and (rest[0] in ("-S", "--split-string") or rest[0].startswith("-S")):
-            text = " ".join([rest[0].removeprefix("-S"), *rest[1:]] if rest[0].startswith("-S") else rest[1:])
-            words = text.split()
-            continue
-        if program == "flock" and "-c" in rest:
-            words = ["sh", *rest[rest.index("-c") :]]
-            continue
-        if removed := _list_removed_variables(program, rest, variables):
-            variables = [pair for pair in variables if pair[0] not in removed]
-            scope = (scope or ShellScope(folder, {})).copy()
-            for name in removed:
-                scope.remove(name)
-        options, skipped = WRAPPERS[program]
-        rest = skip_options(_open_call_options(rest) if program in _PACKAGE_RUNNERS else rest, options)
-        if program == "env" and rest[:1] == ["-"]:
-            rest = skip_options(rest[1:], options)
-        while rest and program in ("sudo", "doas", "env") and get_assigned_name(rest[0]):
-            name, _, value = rest[0].partition("=")
-            variables.append((name, value))
-            rest = rest[1:]
-        words = _read_package_call(rest) if program in _PACKAGE_RUNNERS else rest[skipped:]
-    return started.replace(words=tuple(words), folder=folder, variables=tuple(variables), scope=scope)
-
-
-def _list_removed_variables(program: str, arguments: list[str], variables: list[tuple[str, str]]) -> list[str]:
-    """Return the variables that a program takes away from what it starts."""
-    everything = ["HOME", *(name for name, _ in variables)]
-    if program in _OTHER_ENVIRONMENTS:
-        return everything
-    if program not in ("env", "exec"):
-        return []
-    removed: list[str] = []
-    waiting = [*arguments]
-    while waiting and waiting[0].startswith("-"):
-        word = waiting.pop(0)
-        if word in ("-", "--ignore-environment") or re.fullmatch(r"-\w*[icl]\w*", word):
-            return everything
-        if word in ("-u", "--unset"):
-            removed += waiting[:1]
-        elif word.startswith(("-u", "--unset=")):
-            removed.append(word.removeprefix("--unset=").removeprefix("-u"))
-        waiting = waiting[1:] if word in ("-u", "--unset", "-C", "--chdir", "-a") else waiting
-    return removed
-
-
-def _skip_runner(program: str, rest: list[str]) -> list[str] | None:
-    if program in _PACKAGE_RUNNERS:
-        rest = skip_options(_open_call_options(rest), _PACKAGE_RUNNER_VALUES)
-        behind = rest[1:] if rest[:1] == ["run"] else rest
-        if behind and behind[0] in _PACKAGE_PROGRAMS:
-            return behind
-    operands = [word for word in rest if not word.startswith("-")]
-    for subcommand in _RUNNERS.get(program, ()):
-        parts = subcommand.split()
-        if operands[: len(parts)] == parts:
-            behind = rest[rest.index(parts[-1]) + 1 :]
-            return skip_options(behind, _PACKAGE_RUNNER_VALUES if program in _PACKAGE_RUNNERS else _RUNNER_VALUES)
-    return None
-
-
-def _read_package_call(words: list[str]) -> list[str]:
-    if not words:
-        return words
-    if " " in words[0]:
-        return ["sh", "-c", " ".join(words)]
-    return [re.sub(r"(?<=\w)@[^/]*$", "", words[0]), *words[1:]]
-
-
-def _open_call_options(arguments: list[str]) -> list[str]:
-    """Return arguments in which the text of `--call=TEXT` is a word of its own."""
-    return [part for word in arguments for part in (word.split("=", 1) if word.startswith("--call=") else [word])]
-
-
-def _find_option_folder(arguments: list[str], folder: str, options: tuple[str, ...]) -> str:
-    for at, word in enumerate(arguments):
-        name, _, value = word.partition("=")
-        if name in options:
-            target = value or (arguments[at + 1] if at + 1 < len(arguments) else "")
-            return target if target.startswith(("/", UNKNOWN)) else f"{folder or UNKNOWN}/{target}"
-        if not word.startswith("-"):
-            break
-    return folder
-
-
-def skip_options(arguments: list[str], with_value: str) -> list[str]:
-    takes_value = with_value.split()
-    at = 0
-    while at < len(arguments) and arguments[at].startswith("-") and arguments[at] != "-":
-        if arguments[at] == "--":
-            return arguments[at + 1 :]
-        at += 2 if arguments[at] in takes_value else 1
-    return arguments[at:]
-
-
-def list_operands(arguments: list[str] | tuple[str, ...]) -> list[str]:
-    """Return the words that are not options."""
-    if "--" in arguments:
-        at = arguments.index("--")
-        return [*list_operands(arguments[:at]), *arguments[at + 1 :]]
-    return [word for word in arguments if word and (word == "-" or not word.startswith("-"))]
-
-
-def list_inner_texts(started: Started) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the shell texts that a program runs, each with its parameters."""
-    name, rest = started.name, list(started.words[1:])
-    if name in SHELLS:
-        for at, word in enumerate(rest):
-            if _SHELL_OPTION.fullmatch(word) and at + 1 < len(rest):
-                return [(rest[at + 1], tuple(rest[at + 2 :]))]
-            if not word.startswith(("-", "+")):
-                break
-    if name in TEXT_READERS and started.input_text:
-        is_reader = "-s" in rest or not list_operands(rest) or list_operands(rest) == ["-"] or name not in SHELLS
-        return [(started.input_text, ())] if is_reader else []
-    if name in ("source", ".") and started.input_text:
-        return [(started.input_text, ())]
-    if name == "eval":
-        return [(" ".join(rest), ())]
-    if name in ("trap", "alias"):
-        return [(text.partition("=")[2] if name == "alias" else text, ()) for text in list_operands(rest)[:1]]
-    if name == "ssh":
-        return [(" ".join(skip_options(rest, "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w")[1:]), ())]
-    if name == "hyperfine":
-        return [(word.partition("=")[2] if word.startswith("--") else word, ()) for word in rest if " " in word]
-    if name == "entr" and any(re.fullmatch(r"-[a-z]*s[a-z]*", word) for word in rest):
-        return [(text, ()) for text in skip_options(rest, "")[:1]]
-    if name == "watch":
-        return [(" ".join(skip_options(rest, "-n --interval")), ())]
-    if name == "expect":
-        texts = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _SHELL_OPTION.fullmatch(word)]
-        return [(match[1], ()) for text in (*texts, started.input_text) for match in _SPAWN.finditer(text)]
-    if name in ("su", "runuser", "script", "sg"):
-        options = enumerate(rest[:-1])
-        return [(rest[at + 1], ()) for at, word in options if word == "--command" or _SHELL_OPTION.fullmatch(word)]
-    if name in ("tmux", "screen") and rest:
-        return [(text, ()) for text in rest if " " in text]
-    return []
-
-
-def list_inner_commands(started: Started) -> list[tuple[str, ...]]:
-    """Return the commands that a program starts for words that it reads or finds."""
-    name, rest = started.name, list(started.words[1:])
-    if name == "find":
-        return [words for _, words in list_find_commands(rest)]
-    if name in ("fd", "fdfind"):
-        return list_fd_commands(rest)
-    if name == "rg":
-        # It starts a program with every file that it reads.
-        programs = [word.partition("=")[2] for word in rest if word.startswith("--pre=")]
-        programs += [rest[at + 1] for at, word in enumerate(rest[:-1]) if word == "--pre"]
-        shows_hidden = any(re.fullmatch(r"-\w*[u.]\w*|--hidden", word) for word in rest)
-        filters = FindFilters(skips_hidden=not shows_hidden)
-        paths = [path for path in list_operands(rest) if path not in programs] or ["."]
-        return [(program, FoundPath.make(path, filters)) for program in programs for path in paths]
-    if name == "entr":
-        command = skip_options(rest, "")
-        read = _list_read_words(started)
-        return [tuple(path for word in command for path in (read if word == "/_" else [word]))] if command else []
-    if name == "xargs":
-        command = skip_options(rest, _XARGS_VALUES)
-        return [_place_words(command, _list_read_words(started))] if command else []
-    if name == "parallel":
-        command = skip_options(rest, "-j -I --jobs")
-        cut = next((at for at, word in enumerate(command) if word in (":::", "::::")), len(command))
-        words = command[cut + 1 :] or _list_read_words(started)
-        return [_place_words(command[:cut], words)] if command[:cut] else []
-    if name == "tmux":
-        return _list_tmux_commands(rest)
-    if name == "screen":
-        return [tuple(skip_options(rest, _SCREEN_VALUES))]
-    if name == "script":
-        return [tuple(list_operands(rest[: rest.index("-c")] if "-c" in rest else rest)[1:])]
-    return []
-
-
-def _list_tmux_commands(words: list[str]) -> list[tuple[str, ...]]:
-    """Return what the commands of `tmux` start: what is behind their names and options."""
-    commands: list[tuple[str, ...]] = []
-    behind = skip_options(words, _TMUX_VALUES)
-    while behind:
-        end = next((at for at, word in enumerate(behind) if word.endswith(";")), len(behind))
-        inner = [*behind[1:end], *([behind[end].rstrip(";")] if end < len(behind) else [])]
-        commands.append(tuple(word for word in skip_options(inner, _TMUX_VALUES) if word not in _TMUX_KEYS))
-        behind = behind[end + 1 :]
-    return commands
-
-
-def _place_words(command: list[str], words: list[str]) -> tuple[str, ...]:
-    if not any("{}" in word or word == "%" for word in command):
-        return (*command, *words)
-    placed: list[str] = []
-    for word in command:
-        if word in ("{}", "%"):
-            placed += words
-        elif "{}" in word:
-            placed += [word.replace("{}", one) for one in words]
-        else:
-            placed.append(word)
-    return tuple(placed)
-
-
-def _list_read_words(started: Started) -> list[str]:
-    """Return the words that a program reads from the one before it, `UNKNOWN` if that cannot be said."""
-    if started.input_text:
-        return started.input_text.split()
-    source = list(started.piped_words)
-    program = get_program_name(source)
-    if program == "find":
-        return [*list_found_paths(source[1:])]
-    if program == "ls":
-        has_hidden = any(re.fullmatch(r"-\w*[aA]\w*", word) for word in source[1:])
-        folders = list_operands(source[1:]) or ["."]
-        return [f"{folder}/{name}" for folder in folders for name in (("*", ".*") if has_hidden else ("*",))]
-    return [UNKNOWN]
-
-
-# find
-
-
-def list_find_starts(arguments: list[str]) -> list[str]:
-    at = 0
-    while at < len(arguments) and _FIND_OPTION.fullmatch(arguments[at]):
-        at += 1
-    starts: list[str] = []
-    for word in arguments[at:]:
-        if word[:1] in ("-", "(", "!", ","):
-            break
-        starts.append(word)
-    return starts or ["."]
-
-
-def list_found_paths(arguments: list[str]) -> list[FoundPath]:
-    return [FoundPath.make(start, _read_filters(arguments)) for start in list_find_starts(arguments)]
-
-
-def _read_filters(arguments: list[str]) -> FindFilters:
-    names: list[str] = []
-    paths: list[str] = []
-    max_depth = 1 << 30
-    is_negated = False
-    for at, word in enumerate(arguments[:-1]):
-        value = arguments[at + 1]
-        if word in ("-name", "-iname") and not is_negated:
-            names.append(value)
-        elif word in ("-path", "-ipath", "-wholename", "-iwholename") and not is_negated:
-            paths.append(value)
-        elif word in ("-regex", "-iregex") and not is_negated:
-            # No pattern of ours: it may find anything.
-            names.append("*")
-        elif word == "-maxdepth" and value.isdigit():
-            max_depth = int(value)
-        is_negated = word in ("!", "-not")
-    # What is only left out may have been named before `-prune`.
-    if "-prune" in arguments:
-        names, paths = [], []
-    return FindFilters(tuple(names), tuple(paths), max_depth, "-empty" in arguments)
-
-
-def list_find_commands(arguments: list[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the commands of `-exec` and its like, with what is found in place of `{}`."""
-    found = list_found_paths(arguments)
-    commands: list[tuple[str, tuple[str, ...]]] = []
-    for at, word in enumerate(arguments):
-        if word in _FIND_EXEC:
-            behind = arguments[at + 1 :]
-            end = next((index for index, one in enumerate(behind) if one in (";", "+")), len(behind))
-            placed = [path for one in behind[:end] for path in (found if "{}" in one else [one])]
-            commands.append((word, tuple(placed)))
-    return commands
