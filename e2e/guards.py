@@ -25,12 +25,10 @@ from e2e.attempts import (
 )
 from e2e.hosts import MODEL, Agent, Place
 from e2e.server import Step
-from e2e.terminal import run_on_terminal
+from e2e.terminal import DIGEST_PROMPT, TYPED, run_at_terminal
 
 HERE = Path(__file__).resolve().parent
 GUARDS, WITHOUT = "guards", "control"
-# a person types the end of the digest that is shown
-ALLOW_QUESTION = r"digest +[0-9a-f]+([0-9a-f]{4})\s[\s\S]*characters of the digest: $"
 END = Step("stop", text="All is done.")
 
 
@@ -102,7 +100,8 @@ def _allow_last(place: Place, env: Mapping[str, str]) -> None:
     # nothing is refused in a run without guards
     if not refused:
         return
-    code, output = run_on_terminal([*boathook, "allow", refused[-1]], place.project, env, ALLOW_QUESTION)
+    words = [*boathook, "allow", refused[-1]]
+    code, output = run_at_terminal(words, [TYPED], cwd=place.project, env=env, prompt=DIGEST_PROMPT)
     if code != 0:
         raise RuntimeError(f"boathook allow: exit code {code}: {output[-1000:]}")
 

@@ -15,6 +15,7 @@ import click
 
 import boathook
 from boathook.hosts.host import load_host
+from e2e.form_scenes import list_form_scenes
 from e2e.hosts import AGENTS, Place
 from e2e.server import PROJECT_FOLDER, Step
 
@@ -248,5 +249,6 @@ SCENES = {
     "claudes-settings": CLAUDES_SETTINGS,
     "two-settings": TWO_SETTINGS,
     "another-file": ANOTHER_FILE,
+    **{name: Scene(*row) for name, row in list_form_scenes()},
     **dict(_list_broken_scenes()),
 }

@@ -1,4 +1,4 @@
-"""Runs a command as a person would: on a terminal of its own, with an answer typed when it asks."""
+"""Runs a command as a person would: on a terminal of its own, with an answer typed at each prompt. The tests use it, too."""
 
 from __future__ import annotations
 
@@ -13,46 +13,71 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 30
-# makes the terminal that is standard input the controlling one, then becomes the command
-ENTER = (
-    "import fcntl, os, sys, termios; "
-    "os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
-)
+SECONDS = 120
+YES_OR_NO = r"\[[Yy]/[Nn]\]: $"
+# The prompt of a command that wants the end of a digest typed, which is its group.
+DIGEST_PROMPT = r"digest +[0-9a-f]{60}([0-9a-f]{4})\n[\s\S]*characters of the digest: $"
+# In an answer, what the first group of the prompt matched.
+TYPED = "{digits}"
+# Its standard input becomes the controlling terminal of its session.
+_TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
-def run_on_terminal(
-    command: Sequence[str], folder: Path, env: Mapping[str, str], question: str
+def run_at_terminal(
+    argv: Sequence[str], answers: Sequence[str] = (), *, cwd: Path, env: Mapping[str, str], prompt: str = YES_OR_NO
 ) -> tuple[int | None, str]:
-    """Run a command, and type what the first group of `question` finds in its output; return its exit code and its output."""
-    ours, theirs = pty.openpty()
-    words = [sys.executable, "-I", "-S", "-c", ENTER, *command]
-    process = subprocess.Popen(words, cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
+    """Run a command at a terminal and type an answer at each prompt; return the exit code and all that was printed.
+
+    A command that does not end within two minutes is killed, and has no exit code.
+    """
+    leader, follower = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *argv],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        cwd=cwd,
+        env={**env, "TERM": "dumb", "PAGER": "cat"},
+        start_new_session=True,
+    )
+    os.close(follower)
+    end = time.monotonic() + SECONDS
     try:
-        return _talk(process, ours, question)
+        text = _talk(leader, list(answers), prompt, end)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(max(0.1, end - time.monotonic()))
+        return child.returncode, text
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        os.close(ours)
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+        os.close(leader)
 
 
-def _talk(process: subprocess.Popen[bytes], handle: int, question: str) -> tuple[int | None, str]:
-    output, has_answered, end = b"", False, time.monotonic() + SECONDS
+def _talk(leader: int, answers: list[str], prompt: str, end: float) -> str:
+    """Read until the other end of the terminal is closed, and type the answers; return what was printed."""
+    output, seen = b"", 0
     while time.monotonic() < end:
-        if select.select([handle], [], [], 0.1)[0]:
-            part = b""
-            # the other end is closed
-            with suppress(OSError):
-                part = os.read(handle, 1 << 16)
-            if not part:
-                break
-            output += part
-        asked = re.search(question, output.decode("utf-8", "replace"))
-        if asked and not has_answered:
-            os.write(handle, f"{asked[1]}\n".encode())
-            has_answered = True
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.1, end - time.monotonic()))
-    return process.returncode, output.decode("utf-8", "replace")
+        if not select.select([leader], [], [], 0.1)[0]:
+            continue
+        try:
+            part = os.read(leader, 1 << 16)
+        except OSError:
+            break
+        if not part:
+            break
+        output += part
+        match = re.search(prompt, _decode(output[seen:]), re.MULTILINE) if answers else None
+        if match:
+            seen = len(output)
+            typed = match.group(1) if match.groups() else ""
+            os.write(leader, answers.pop(0).replace(TYPED, typed).encode() + b"\n")
+    return _decode(output)
+
+
+def _decode(output: bytes) -> str:
+    return output.decode("utf-8", "replace").replace("\r\n", "\n")

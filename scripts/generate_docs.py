@@ -17,6 +17,7 @@ from typing import Any
 import click
 from click.testing import CliRunner
 from generate_fields import write_fields_page
+from generate_forms import write_forms_page
 from generate_schemas import FOLDER as SCHEMA_FOLDER
 from generate_schemas import write_schemas
 
@@ -26,8 +27,10 @@ from boathook.agent.builder import AgentBuilder
 from boathook.agent.builtin_tools import make_tool
 from boathook.agent.reference_agent import Agent
 from boathook.agent.scripted import ScriptedModel
-from boathook.cli.commands import COMMANDS, cli
+from boathook.cli.commands import cli
+from boathook.command_rows import COMMANDS
 from boathook.core.event import COMMON_FIELDS, KINDS, EventKind
+from boathook.core.matcher import list_matcher_keys
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.tool_kinds import ADDRESS, COMMAND, MARKS_OF_KINDS, MCP, PATH, TOOLS_OF_KINDS
 from boathook.dialects.claude import DEFAULT_FIELDS
@@ -39,7 +42,7 @@ from boathook.hosts.capability_table import (
     make_capability_table,
 )
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
-from boathook.hosts.claude_events import CLAUDE_EVENTS, ClaudeEvent
+from boathook.hosts.claude_events import CLAUDE_EVENTS, HookEvent
 from boathook.hosts.host import (
     CAPABILITIES,
     SUBAGENT_KIND,
@@ -79,14 +82,15 @@ def events() -> str:
         f"{len(canonical)} canonical events and {len(extensions)} extensions. Any spelling may stand in `trigger` and on the",
         "command line; a hook reads its own author's spelling back.",
         "",
-        "| event | also spelled | own fields | a block means |",
-        "|---|---|---|---|",
+        "| event | also spelled | own fields | `matcher` may have | a block means |",
+        "|---|---|---|---|---|",
     ]
     for kind in (*canonical, *extensions):
         name = f"`{kind.name}`" + (" (extension)" if kind.extension else "")
         spellings = ", ".join(f"`{s}`" for s in kind.spellings) or "–"
         fields = ", ".join(f"`{f}`" for f in kind.fields)
-        lines.append(f"| {name} | {spellings} | {fields} | {kind.block} |")
+        matched = ", ".join(f"`{key}`" for key in list_matcher_keys(kind)) or "–"
+        lines.append(f"| {name} | {spellings} | {fields} | {matched} | {kind.block} |")
     lines += ["", "Every event also carries " + ", ".join(f"`{field}`" for field in COMMON_FIELDS) + ".", ""]
     rewriting = ", ".join(f"`{kind.name}`" for kind in KINDS if kind.rewrites_input)
     lines += [f"`modified_input` has an effect on {rewriting}; `modified_output` on `post-tool-call`.", ""]
@@ -129,7 +133,7 @@ def settings() -> str:
     return "\n".join(lines)
 
 
-def _settings_cells(row: ClaudeEvent) -> list[str]:
+def _settings_cells(row: HookEvent) -> list[str]:
     rewrites = [name for name, can in (("input", row.kind.rewrites_input), ("output", row.kind.rewrites_output)) if can]
     context = ("yes, also plain text" if row.plain else "yes") if row.context else "–"
     context = "sends the agent back to work, as `block` does" if row.continues_agent else context
@@ -816,6 +820,7 @@ def main() -> int:
         REFERENCE / "events.md": events(),
         REFERENCE / "fields.md": write_fields_page(MADE.strip()),
         REFERENCE / "settings.md": settings(),
+        REFERENCE / "forms.md": write_forms_page(MADE.strip()),
         REFERENCE / "tools.md": tools(),
         REFERENCE / "hosts.md": hosts(),
         REFERENCE / "cli.md": command_line(),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from boathook.core.json_text import dumps
 from boathook.sources import fields
+from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM
 from boathook.sources.fields import Field
 
 HEAD = ("| key | value | default | meaning | a wrong value |", "|---|---|---|---|---|")
@@ -50,6 +51,17 @@ def write_fields_page(notice: str) -> str:
     ]
     for kind, rows in fields.SETTINGS_ENTRY_FIELDS.items():
         lines += ["", f'An entry in `hooks.EVENT[].hooks[]` with `"type": "{kind}"`:', "", *HEAD, *_write_rows(rows)]
+    lines += [
+        "",
+        "## Files of other agents",
+        "",
+        "The rules are S35 of the [specification](specification.md); [forms](forms.md) has the events. Only entries of the type",
+        "`command` run here.",
+    ]
+    for form in HOOK_FORMS:
+        if form is not SETTINGS_FORM:
+            rows = form.entry_fields["command"]
+            lines += ["", f"An entry of {form.title}:", "", *HEAD, *_write_rows(rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -59,7 +71,7 @@ def _write_rows(rows: tuple[Field, ...], place: str = "") -> Iterator[str]:
         default = "–" if field.default is None else f"`{dumps(field.default)}`"
         default = "required" if field.required else default
         yield f"| {key} | {field.expectation} | {default} | {field.about} | {_describe_wrong(field)} |"
-        many = "[]" if field.type is fields.NAMED_TABLES else ""
+        many = "[]" if field.type in (fields.NAMED_TABLES, fields.PROJECT_TABLES) else ""
         yield from _write_rows(field.fields, f"{place}{field.key}{many}.")
 
 

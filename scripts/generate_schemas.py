@@ -13,7 +13,10 @@ from typing import Any
 
 from output_schemas import OUTPUT_SCHEMAS
 
-from boathook.core.event import SPELLINGS
+from boathook.core.event import KINDS, SPELLINGS, EventKind
+from boathook.core.matcher import list_matcher_keys
+from boathook.dialects.dialect import HOOK_DIALECTS
+from boathook.hosts.hook_events import list_hook_events
 from boathook.sources import fields
 from boathook.sources.fields import Field
 
@@ -33,6 +36,8 @@ TOML_TYPES: Types = {
     fields.NAME_LIST: lambda _: {"type": "array", "items": {"type": "string", "minLength": 1}},
     fields.TABLE: lambda field: build_object(field.fields, TOML_TYPES),
     fields.NAMED_TABLES: lambda field: {"type": "array", "items": _build_named_table(field)},
+    fields.SOURCE_LIST: lambda field: {"type": "array", "items": {"enum": [*field.words]}},
+    fields.PROJECT_TABLES: lambda field: {"type": "array", "items": _build_project_table(field)},
 }
 # A YAML reader makes numbers and flags of words such as 1.5 and true; where text is wanted they are text.
 YAML_TEXT = ["string", "number", "boolean"]
@@ -85,8 +90,56 @@ def _build_named_table(field: Field) -> Schema:
     return {**schema, "properties": {**name, **schema.get("properties", {})}, "required": ["name"]}
 
 
+def _build_project_table(field: Field) -> Schema:
+    return {**build_object(field.fields, TOML_TYPES), "required": ["project", "sources"]}
+
+
 def _build_hook_md() -> Schema:
-    return {"title": "Frontmatter of HOOK.md", **build_object(fields.HOOK_MD_FIELDS, YAML_TYPES)}
+    schema = build_object(fields.HOOK_MD_FIELDS, YAML_TYPES)
+    events = _list_agent_events()
+    schema["properties"]["trigger"]["enum"] += [*events]
+    return {
+        "title": "Frontmatter of HOOK.md",
+        **schema,
+        "allOf": [*_list_matcher_rules(events), *_list_dialect_rules(events)],
+    }
+
+
+def _list_agent_events() -> dict[str, tuple[EventKind, list[str]]]:
+    """Return the events that only agents call so, by name: what each is here, and the dialects that have it."""
+    events: dict[str, tuple[EventKind, list[str]]] = {}
+    for dialect in HOOK_DIALECTS.values():
+        rows = list_hook_events(dialect.host) if dialect.host else {}
+        for name, row in rows.items():
+            if name not in SPELLINGS:
+                events.setdefault(name, (row.kind, []))[1].append(dialect.name)
+    return events
+
+
+def _list_dialect_rules(events: dict[str, tuple[EventKind, list[str]]]) -> Iterator[Schema]:
+    """Return for each list of dialects which events only hooks of these may have."""
+    by_dialects: dict[tuple[str, ...], list[str]] = {}
+    for name, (_, dialects) in events.items():
+        by_dialects.setdefault(tuple(dialects), []).append(name)
+    for names, listed in by_dialects.items():
+        yield {
+            "if": {"properties": {"trigger": {"enum": listed}}, "required": ["trigger"]},
+            "then": {"properties": {"dialect": {"enum": [*names]}}, "required": ["dialect"]},
+        }
+
+
+def _list_matcher_rules(events: dict[str, tuple[EventKind, list[str]]]) -> Iterator[Schema]:
+    """Return for each event, by its spellings, which keys its matcher may have."""
+    spellings: dict[tuple[str, ...], list[str]] = {}
+    for kind in KINDS:
+        spellings.setdefault(list_matcher_keys(kind), []).extend((kind.name, *kind.spellings))
+    for name, (kind, _) in events.items():
+        spellings[list_matcher_keys(kind)].append(name)
+    for keys, names in spellings.items():
+        yield {
+            "if": {"properties": {"trigger": {"enum": names}}, "required": ["trigger"]},
+            "then": {"properties": {"matcher": {"propertyNames": {"enum": [*keys]}}}},
+        }
 
 
 def _build_hooks_toml() -> Schema:

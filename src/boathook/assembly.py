@@ -14,7 +14,8 @@ from boathook.ledger.writer import Recorder
 from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
-from boathook.sources.source import SOURCES
+from boathook.sources.source import SOURCES, choose_sources
+from boathook.system.files import FileError, read_text
 from boathook.system.locations import (
     STATE_FOLDER,
     RealPaths,
@@ -28,7 +29,7 @@ from boathook.system.locations import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
     from boathook.core.catalog import Catalog
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from boathook.process.cancel import CallRunner
     from boathook.process.spawn import Spawn
     from boathook.protection.built_in_runner import BuiltInHooks
-    from boathook.system.locations import Locations
+    from boathook.sources.source import SourceRules
+    from boathook.system.locations import Environment, Locations
     from boathook.trust.store import TrustStore
 
     Path = str | os.PathLike[str]
@@ -65,6 +67,7 @@ class _EngineSetup(Value):
     can_ask: bool = True
     trace: Callable[[str], None] | None = None
     open_permits: Callable[[], Permits] | None = None
+    marks_refused_stops: bool = False
 
 
 def load(
@@ -158,7 +161,77 @@ def locate(
         raise TypeError(f"unknown folder '{min(unknown)}' (known: {', '.join(sorted(known))})")
     given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
     start = resolve_start(project)
-    return resolve_locations(SOURCES, start, read_environment(), given=given, without=without, trust_all=trust_all)
+    return locate_enabled(start, read_environment(), given=given, without=without, trust_all=trust_all)
+
+
+def locate_all(
+    project: Path | None = None,
+    *,
+    without: Collection[str] = (),
+    enabled: Collection[str] = (),
+    trust_all: bool = False,
+    **folders: Path | None,
+) -> Locations:
+    """Resolve the locations of all sources, or of those in `enabled`, also of those that are not enabled."""
+    given = {option: os.fspath(path) for option, path in folders.items() if path is not None}
+    enabled = enabled or [source.without for source in SOURCES]
+    return resolve_locations(
+        SOURCES,
+        resolve_start(project),
+        read_environment(),
+        given=given,
+        without=without,
+        enabled=enabled,
+        trust_all=trust_all,
+    )
+
+
+def locate_enabled(
+    start: str,
+    env: Environment,
+    *,
+    given: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
+    trust_all: bool = False,
+) -> Locations:
+    """Resolve the locations of a start folder with the sources that the user's hooks.toml enables there."""
+
+    def resolve(enabled: tuple[str, ...] | None) -> Locations:
+        return resolve_locations(
+            SOURCES, start, env, given=given, without=without, enabled=enabled, trust_all=trust_all
+        )
+
+    locations = resolve(None)
+    rules = _find_source_rules(locations)
+    return resolve(choose_sources(rules, locations.real_start)) if rules else locations
+
+
+def _find_source_rules(locations: Locations) -> SourceRules:
+    """Return what the user's hooks.toml says about sources; most files do not, so no parser is imported for these."""
+    path = f"{locations.config}/hooks.toml"
+    try:
+        if not locations.config or "sources" not in read_text(path):
+            return ()
+    except FileError:
+        return ()
+    try:
+        compiled = load_compiled(locations)
+        if compiled is not None:
+            rules: SourceRules = compiled.head["source_rules"]
+            return rules
+    except Exception:  # noqa: BLE001, S110  (the file itself is there, so any error is harmless)
+        pass
+    import time
+
+    from boathook.catalog_cache.write import write_source_rules
+    from boathook.core.hook import USER
+    from boathook.sources.hooks_toml import read_hooks_toml
+
+    started = time.time()
+    rules = read_hooks_toml(path, USER).source_rules
+    if rules:
+        write_source_rules(rules, locations, started)
+    return rules
 
 
 def load_with_trust(locations: Locations) -> tuple[Loaded, TrustStore]:
@@ -210,6 +283,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         can_ask=sender.can_ask,
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
         open_permits=_find_permits(locations, origin),
+        marks_refused_stops=sender.dialect.marks_refused_stops,
     )
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
@@ -314,6 +388,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         sessions,
         setup.open_permits,
         built_ins,
+        setup.marks_refused_stops,
     )
     return Engine(setup.catalog, parts)
 

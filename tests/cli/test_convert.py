@@ -14,13 +14,15 @@ import pytest
 from boathook.cli.convert_files import apply_conversion
 from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 from boathook.core.matcher import compile_names, compile_pattern
-from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_tool_pattern, find_free_name
+from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_pattern, find_free_name
 from boathook.sources.settings_json.settings_file import read_settings
 from tests.scratch_project import ScratchProject, write_script
 
 IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
 GROUP_ORDER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
-TWICE = "Both copies run now, so hooks run twice. Remove one of the two, or run this again with --move."
+TWICE = (
+    "Without --move the entries stay where they are, so these hooks run twice. Remove one of the two, or use --move."
+)
 UNCALLED = (
     "Claude Code reads only settings.json, so it no longer runs these hooks. "
     "To make it call boathook: boathook install claude"
@@ -37,10 +39,10 @@ class ConvertProject(ScratchProject):
         return done.returncode, json.loads(done.stdout)
 
     def to_hooks(self, *args: str) -> tuple[int, dict[str, Any]]:
-        return self.convert("settings-to-hookmd", *args)
+        return self.convert("to-hookmd", *args)
 
     def to_settings(self, *args: str) -> tuple[int, dict[str, Any]]:
-        return self.convert("hookmd-to-settings", *args)
+        return self.convert("to-settings", *args)
 
     def write_entries(
         self, *entries: Any, event: str = "PreToolUse", matcher: str | None = None, scope: str = "project"
@@ -88,7 +90,7 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(project: Convert
     assert code == 0
     assert report == {
         "version": 1,
-        "direction": "settings-to-hookmd",
+        "direction": "to-hookmd",
         "from": str(path),
         "to": str(project.hooks_folder("project")),
         "dry_run": False,
@@ -107,7 +109,7 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(project: Convert
         "notes": [TWICE],
         "files": [{"path": f"{folder}/{name}", "content": None} for name in ("HOOK.md", "scripts/run.sh")],
         "backed_up": [],
-        "backup": None,
+        "backups": [],
     }
     assert (folder / "HOOK.md").read_bytes() == (
         b"---\n"
@@ -352,12 +354,6 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         None,
         "its shell is powershell; scripts are written for sh and bash only",
     ),
-    "a matcher on another field": (
-        "SessionStart",
-        command("true"),
-        "startup|resume",
-        "its matcher is about the field 'source' (startup|resume); a matcher of HOOK.md is only about the tool",
-    ),
     "an entry that calls boathook": (
         "PreToolUse",
         command("boathook run --host claude"),
@@ -406,7 +402,7 @@ def test_an_entry_that_cannot_be_expressed_is_left_with_the_reason(
     code, report = project.to_hooks("--move")
     row = only(report)
     assert (code, row["status"], row["to"], row["reason"]) == (1, "left", "", reason)
-    assert (path.read_bytes(), report["files"], report["backup"]) == (before, [], None)
+    assert (path.read_bytes(), report["files"], report["backups"]) == (before, [], [])
     assert not (project.path / ".agents").exists()
 
 
@@ -475,7 +471,7 @@ def test_a_broken_file_is_not_touched(project: ConvertProject) -> None:
         '{"a": 1, "a": 2, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
     ):
         path = project.write_settings("project", text)
-        done = project.run("convert", "settings-to-hookmd", "--move", "--yes")
+        done = project.run("convert", "to-hookmd", "--move", "--yes")
         assert (done.returncode, done.stdout) == (1, "")
         assert "not valid JSON" in done.stderr
         assert (path.read_text(), [p.name for p in project.path.iterdir()]) == (text, [".claude"])
@@ -544,7 +540,7 @@ def test_a_move_keeps_all_the_rest_and_a_backup(project: ConvertProject) -> None
     assert path.read_text() == json.dumps(remaining, indent=4, ensure_ascii=False)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     backup = path.with_name("settings.json.bak-1")
-    assert (report["backup"], backup.read_text()) == (str(backup), text)
+    assert (report["backups"], backup.read_text()) == ([str(backup)], text)
     assert sorted(p.name for p in path.parent.iterdir()) == ["settings.json", "settings.json.bak-1"]
     assert report["notes"] == [UNCALLED]
 
@@ -559,7 +555,7 @@ def test_the_last_hook_leaves_with_its_key_and_two_blanks_stay_the_indentation(p
 def test_backups_are_numbered(project: ConvertProject) -> None:
     for number in (1, 2):
         path = project.write_entries(command(f"a{number}.sh"))
-        assert project.to_hooks("--move")[1]["backup"] == f"{path}.bak-{number}"
+        assert project.to_hooks("--move")[1]["backups"] == [f"{path}.bak-{number}"]
 
 
 def test_entries_that_are_the_same_to_the_letter_become_one_hook(project: ConvertProject) -> None:
@@ -606,7 +602,7 @@ def test_a_dry_run_prints_everything_and_writes_nothing(project: ConvertProject)
     files = {file["path"]: file["content"] for file in report["files"]}
     assert list(files) == [str(folder / "HOOK.md"), str(folder / "scripts/run.sh"), str(path)]
     assert json.loads(files[str(path)]) == {"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "ok?"}]}]}}
-    printed = project.run("convert", "settings-to-hookmd", "--dry-run").stdout.splitlines()
+    printed = project.run("convert", "to-hookmd", "--dry-run").stdout.splitlines()
     assert f"would write {folder}/scripts/run.sh:" in printed
     assert "    a.sh" in printed
     assert printed[-2:] == ["1 converted, 1 left (nothing was written)", TWICE]
@@ -627,7 +623,7 @@ def test_a_real_run_writes_exactly_the_files_of_the_dry_run(project: ConvertProj
 
 def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
     path = project.write_entries(command("a.sh"), {"type": "prompt", "prompt": "ok?"})
-    done = project.run("convert", "settings-to-hookmd", "--move", "--yes")
+    done = project.run("convert", "to-hookmd", "--move", "--yes")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("converted  PreToolUse:a.sh#")
     assert lines[0].endswith(f"  →  {project.hooks_folder('project')}/a")
@@ -635,14 +631,14 @@ def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
     assert lines[2].startswith("left       PreToolUse:prompt#")
     assert lines[3:] == [
         "           it asks a model; a HOOK.md hook runs a script",
-        f"backup of the settings file: {path}.bak-1",
+        f"backup of the source: {path}.bak-1",
         "1 converted, 1 left",
         UNCALLED,
     ]
 
 
 def test_where_there_are_no_hooks_there_is_nothing_to_do(project: ConvertProject) -> None:
-    for direction, source in (("settings-to-hookmd", ".claude/settings.json"), ("hookmd-to-settings", ".agents/hooks")):
+    for direction, source in (("to-hookmd", ".claude/settings.json"), ("to-settings", ".agents/hooks")):
         done = project.run("convert", direction, "--move", "--yes")
         text = f"There are no hooks in {project.path}/{source}: nothing to convert.\n"
         assert (done.returncode, done.stdout, list(project.path.iterdir())) == (0, text, [])
@@ -658,7 +654,7 @@ def test_the_users_hooks_go_to_the_users_folder_and_back(project: ConvertProject
     assert (code, only(report)["to"]) == (0, str(project.hooks_folder("user") / "true"))
     assert only(report)["notes"] == [
         IN_ORDER,
-        "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else the one with .agents/hooks, else the work dir",
+        "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else the folder with .agents/hooks, else the work dir",
     ]
     assert path.read_text() == "{}"
     script = project.hooks_folder("user") / "true/scripts/run.sh"
@@ -680,7 +676,7 @@ def test_local_settings_are_converted_with_a_note_about_who_sees_them(project: C
 
 
 def test_local_and_user_cannot_be_used_together(project: ConvertProject) -> None:
-    done = project.run("convert", "settings-to-hookmd", "--user", "--local", "--yes")
+    done = project.run("convert", "to-hookmd", "--user", "--local", "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--local" in done.stderr
 
@@ -706,7 +702,7 @@ def test_settings_below_that_do_not_mention_hooks_are_passed_over(project: Conve
 def test_hooks_do_not_change_their_project(project: ConvertProject) -> None:
     project.write_entries(command("true"))
     (project.path / "sub/.agents/hooks").mkdir(parents=True)
-    for direction in ("settings-to-hookmd", "hookmd-to-settings"):
+    for direction in ("to-hookmd", "to-settings"):
         done = project.run("convert", direction, "--project", str(project.path / "sub"), "--yes")
         assert (done.returncode, done.stdout) == (1, "")
         assert "the nearest .agents/hooks is in" in done.stderr
@@ -714,7 +710,7 @@ def test_hooks_do_not_change_their_project(project: ConvertProject) -> None:
 
 def test_the_settings_of_the_home_folder_are_not_those_of_a_project(project: ConvertProject) -> None:
     (project.home / ".agents/hooks").mkdir(parents=True)
-    done = project.run("convert", "hookmd-to-settings", "--project", str(project.home), "--yes")
+    done = project.run("convert", "to-settings", "--project", str(project.home), "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert "for all projects: use --user" in done.stderr
 
@@ -726,7 +722,7 @@ def test_a_hook_that_would_not_run_undoes_everything(project: ConvertProject) ->
     (project.path / ".agents/hooks").symlink_to(elsewhere)
     project.write_entries(command("a.sh"), command("b.sh"))
     before = project.read_files()
-    done = project.run("convert", "settings-to-hookmd", "--move", "--yes")
+    done = project.run("convert", "to-hookmd", "--move", "--yes")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("is a link that leaves the project). Nothing was changed\n")
     assert (project.read_files(), list(elsewhere.iterdir())) == (before, [])
@@ -738,8 +734,8 @@ def test_a_step_that_fails_undoes_those_before_it(
 ) -> None:
     path = project.write_entries(command("a.sh"))
     guard = project.write_hook("guard", scope="project")
-    ends = ConversionEnds("project", str(project.path), str(path), str(project.path / "new/hooks"))
-    plan = ConversionPlan((), (ConvertedFolder("a", b"", b""),), b"{}", (str(guard / "HOOK.md"),))
+    ends = ConversionEnds("project", str(project.path), (str(path),), str(project.path / "new/hooks"))
+    plan = ConversionPlan((), (ConvertedFolder("a", b"", b""),), {str(path): b"{}"}, (str(guard / "HOOK.md"),))
     before, real = project.read_files(), getattr(os, step)
 
     def fail(source: str, target: str) -> None:
@@ -766,7 +762,7 @@ def test_a_hook_of_the_claude_dialect_becomes_an_entry(project: ConvertProject) 
     assert code == 0
     assert report == {
         "version": 1,
-        "direction": "hookmd-to-settings",
+        "direction": "to-settings",
         "from": str(project.hooks_folder("project")),
         "to": str(path),
         "dry_run": False,
@@ -785,7 +781,7 @@ def test_a_hook_of_the_claude_dialect_becomes_an_entry(project: ConvertProject) 
         "notes": [TWICE],
         "files": [{"path": str(path), "content": None}],
         "backed_up": [],
-        "backup": None,
+        "backups": [],
     }
     assert path.read_text() == (
         "{\n"
@@ -818,7 +814,7 @@ def test_entries_are_added_to_what_is_there_with_a_backup(project: ConvertProjec
     data["hooks"]["PreToolUse"].append({"hooks": [entry]})
     assert (code, only(report)["to"]) == (0, "hooks.PreToolUse[1].hooks[0]")
     assert path.read_text() == json.dumps(data, indent=2)
-    assert json.loads(Path(report["backup"]).read_text())["hooks"]["PreToolUse"] == data["hooks"]["PreToolUse"][:1]
+    assert json.loads(Path(report["backups"][0]).read_text())["hooks"]["PreToolUse"] == data["hooks"]["PreToolUse"][:1]
 
 
 def test_a_move_puts_the_manifest_aside_and_leaves_the_script_where_it_is(project: ConvertProject) -> None:
@@ -868,6 +864,14 @@ def test_a_second_call_finds_its_own_entry_and_refuses_one_that_differs(project:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a pattern": ({"matcher": "{pattern: rm}"}, "settings.json has no field for matcher.pattern"),
+    "a field without a matcher there": (
+        {"trigger": "pre-agent-turn", "matcher": "{prompt: deploy}"},
+        "settings.json has no field for matcher.prompt",
+    ),
+    "a second field": (
+        {"trigger": "post-subagent", "matcher": "{subagent_type: a, subagent_name: b}"},
+        "settings.json has no field for matcher.subagent_name",
+    ),
     "on_failure": ({"on_failure": "block"}, "settings.json has no field for on_failure: block"),
     "protected": ({"protected": "true"}, "settings.json has no field for protected"),
     "sandbox": ({"sandbox": "restricted"}, "settings.json has no field for sandbox"),
@@ -880,7 +884,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an invalid hook": ({"trigger": "nonsense"}, "invalid: unknown event 'nonsense'"),
     "a pattern that would be read otherwise": (
         {"matcher": "{tool: '^(?:A||B)$'}"},
-        "its tool pattern '^(?:A||B)$' means something else as a matcher of settings.json",
+        "its pattern '^(?:A||B)$' means something else as a matcher of settings.json",
     ),
     "a block of a session": (
         {"trigger": "pre-session"},
@@ -1075,7 +1079,7 @@ TOOLS = {
 def test_a_pattern_of_a_tool_becomes_a_matcher_that_means_the_same(source: str, matcher: str) -> None:
     pattern = compile_pattern(source)
     assert pattern is not None
-    assert convert_tool_pattern(pattern) == matcher
+    assert convert_pattern(pattern) == matcher
     other = compile_names(matcher)
     assert other is not None
     for name in ("Bash", "Edit", "Write", "MultiEdit", "Shell", "shell", "PowerShell", "mcp__a__get", "xmcp__", ""):
@@ -1086,7 +1090,7 @@ def test_a_pattern_that_would_match_everything_there_is_refused() -> None:
     pattern = compile_pattern(" *")
     assert pattern is not None
     with pytest.raises(ConversionError, match="means something else"):
-        convert_tool_pattern(pattern)
+        convert_pattern(pattern)
 
 
 # There and back, and the same effect
@@ -1099,7 +1103,9 @@ def test_there_and_back_keeps_the_events_matchers_and_timeouts(project: ConvertP
             {"matcher": "Edit|Write", "hooks": [command("c.sh", timeout=0.5)]},
             {"matcher": "mcp__.*", "hooks": [command("d.sh", **{"async": True})]},
         ],
-        "SessionStart": [{"hooks": [command("e.sh")]}],
+        "SessionStart": [{"hooks": [command("e.sh")]}, {"matcher": "startup|resume", "hooks": [command("g.sh")]}],
+        "SessionEnd": [{"matcher": "logout", "hooks": [command("h.sh")]}],
+        "SubagentStop": [{"matcher": "^Expl.*", "hooks": [command("i.sh")]}],
         "Stop": [{"hooks": [command("f.sh", timeout=600)]}],
     }
     path = project.write_settings("project", {"permissions": {"deny": []}, "hooks": hooks})

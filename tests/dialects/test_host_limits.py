@@ -78,6 +78,18 @@ def test_the_turn_that_ended_is_derived_from_a_stop_that_no_hook_refused(project
     ]
 
 
+@pytest.mark.parametrize("flags", [(), ("--project", ".")], ids=["the host's folder", "a relative option"])
+def test_a_hook_that_runs_in_another_folder_does_not_hide_the_hooks_of_the_next_event(project, hook, flags):
+    hook("after", "post-agent-turn", f"pwd >> {project.base}/seen")
+    hook("stopped", "post-agent-turn-stop", f"pwd >> {project.base}/seen")
+    other = project.base / "other"
+    other.mkdir()
+    words = ("run", "--trust-all", "--host", "codex", "--event", "Stop", *flags)
+    end = command(project, *words, data=json.dumps({"session_id": "s", "cwd": str(other)}), cwd=project.path)
+    assert end == (0, "", "")
+    assert (project.base / "seen").read_text().splitlines() == [str(other)] * 2
+
+
 @pytest.mark.parametrize(
     ("host", "name", "event", "refused"),
     [
@@ -350,6 +362,16 @@ def test_a_call_that_is_not_json_is_refused_because_a_model_may_have_written_it(
     (record,) = records(project)
     expected = (record["host"], record["event"], record["decision"], record["hooks"])
     assert (expected, "is not JSON" in record["reasons"][0]) == ((host, "pre-tool-call", "block", []), True)
+
+
+@pytest.mark.parametrize("host", list_host_names())
+@pytest.mark.parametrize("data", ["", "[]"], ids=["nothing", "a list"])
+def test_a_call_without_an_event_on_standard_input_is_refused_because_no_hook_was_asked(project, host, data):
+    row = next(row for row in load_host(host).events if row.kind_name == "pre-tool-call")
+    code, out, err = run(project, host, row.name, data)
+    assert code == dict(row.block).get("exit", 0)
+    assert "boathook: " in json.dumps([out, err])
+    assert (out is not None or code == 2, [record["decision"] for record in records(project)]) == (True, ["block"])
 
 
 @pytest.mark.parametrize("data", [DEEP, "{"], ids=["deep", "cut"])

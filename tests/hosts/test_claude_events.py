@@ -6,7 +6,7 @@ import pytest
 
 from boathook.core.event import KINDS, SPELLINGS
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
-from boathook.hosts.claude_events import CLAUDE_EVENTS, CLAUDE_EVENTS_BY_KIND, CLAUDE_EVENTS_BY_NAME, ClaudeEvent
+from boathook.hosts.claude_events import CLAUDE_EVENTS, CLAUDE_EVENTS_BY_KIND, CLAUDE_EVENTS_BY_NAME, HookEvent
 
 rows = pytest.mark.parametrize("row", CLAUDE_EVENTS, ids=lambda row: row.name)
 
@@ -74,4 +74,4 @@ def test_an_event_is_either_in_the_table_or_elsewhere():
 
 
 def test_a_bare_row_can_do_nothing():
-    assert ClaudeEvent("X", "pre-step") == ClaudeEvent("X", "pre-step", "", False, False, False, False, False, (), ())
+    assert HookEvent("X", "pre-step") == HookEvent("X", "pre-step", "", False, False, False, False, False, (), ())

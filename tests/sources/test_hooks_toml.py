@@ -24,7 +24,7 @@ from tests.core.builders import a_hook
 
 KNOWN = (
     "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, degraded, broken, "
-    "sandbox, defaults, disable, override"
+    "sandbox, defaults, sources, projects, disable, override"
 )
 TUNABLE = "timeout, priority, async, on_failure, sandbox"
 
@@ -248,7 +248,7 @@ def test_a_number_out_of_range_is_kept_at_its_limit(read):
             ERROR,
             "hooks.defaults.timeout",
             "'timeout' must be a whole number of milliseconds from 100 to 600000, not 1; 100 is used",
-            "",
+            "if you mean seconds, write timeout = 1000",
         ),
         (
             ERROR,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import KINDS, find_kind
 from boathook.core.hook import Hook, Script
-from boathook.core.matcher import Matcher, compile_names, compile_pattern
+from boathook.core.matcher import Matcher, compile_names, compile_pattern, make_field_matcher
 from boathook.dialects.dialect import find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import CLAUDE_EVENTS
@@ -74,7 +74,7 @@ def test_every_example_hook_gets_an_event(path):
 
 @pytest.mark.parametrize("row", [row for row in CLAUDE_EVENTS if row.subject], ids=lambda row: row.name)
 def test_a_matcher_of_settings_gets_what_it_asks_for(row):
-    matcher = Matcher(compile_names("special|other"), subject=row.subject)
+    matcher = make_field_matcher(row.subject, compile_names("special|other"))
     hook = Hook("h", row.kind, row.name, "user", Script("/f"), "/f", find_hook_dialect("native"), matcher=matcher)
     event = build_sample_event(hook, "/w")
     assert event is not None

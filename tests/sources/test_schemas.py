@@ -20,6 +20,7 @@ from boathook.sources import fields
 from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Sequence, read_frontmatter
 from boathook.sources.hook_md.manifest import OPENCLAW_HOOK, parse_manifest
 from boathook.sources.hooks_toml import read_hooks_toml
+from boathook.sources.source import list_default_sources
 from boathook.testing.vectors import load_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,7 +131,7 @@ def test_a_float_without_fraction_is_whole_to_a_schema_and_not_to_the_checker(tm
 # HOOK.md
 
 # What no schema can express: patterns that RE2 cannot compile, and fields that depend on the event.
-UNKNOWN_TO_SCHEMAS = ("the pattern ", "the dialect ", "this event has no tool")
+UNKNOWN_TO_SCHEMAS = ("the pattern ", "the dialect ")
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
@@ -210,6 +211,7 @@ YAML_VALUES = (
     ),
     *("allow", "block", "BLOCK", "basic", "isolated", "native", "claude", "Stop", "PreToolUse", "pre-tool-cal", "1:30"),
     *("[]", "[a]", "[a, 1]", "[a, '']", "[a, [b]]", "[{a: b}]", "{}", "{a: b}", "'500'", "'true'", "5s", "x" * 65),
+    *("{source: startup}", "{source: [a]}", "{trigger: 5}", "{prompt: x, tool: y}"),
     *("{tool: Shell}", "{tool: ~}", "{tool: 5, pattern: rm}", "{tool: [a]}", "{tols: a}"),
     *("{bins: git}", "{bins: [git], os: [linux]}", "{bins: {a: b}}", "{env: ['']}", "{bin: git}"),
 )
@@ -257,7 +259,10 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
     found = {
         field.key: field.default for field in fields.HOOKS_TOML_FIELDS if field.user_only and field.default is not None
     }
-    assert found == {name: value for name, value in Settings._defaults.items() if name != "model"}
+    # What `sources` says is turned into rules.
+    assert tuple(found.pop("sources")) == list_default_sources()
+    unlike = ("model", "source_rules")
+    assert found == {name: value for name, value in Settings._defaults.items() if name not in unlike}
     hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md", find_hook_dialect("native"))
     table: dict[str, Any] = {
         field.key: field.default

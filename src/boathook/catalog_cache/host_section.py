@@ -13,10 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from boathook.core.event import EventKind
+    from boathook.hosts.host import Renames
+
 
 def make_host_sections() -> dict[str, Any]:
     events = {
-        spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ()), True)
+        spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ()), True, _find_field_places(kind, ()))
         for spelling, kind in SPELLINGS.items()
     }
     sections: dict[str, Any] = {f"host {NATIVE}": (_make_native_rule(), events, None)}
@@ -80,13 +83,20 @@ def _list_events(host: Host) -> dict[str, Any]:
 def _describe_event(host: Host, event: HostEvent) -> tuple[Any, ...]:
     kinds = (*event.kind_names, *list_derived_kinds(host, event))
     places = _find_tool_places(event.kind.has_tool, event.renames)
-    return (kinds, event.required_key, event.tool_name, *places, event.reaches_model)
+    field_places = _find_field_places(event.kind, event.renames)
+    return (kinds, event.required_key, event.tool_name, *places, event.reaches_model, field_places)
 
 
 def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], ...]:  # noqa: FBT001
     if not has_tool:
         return (), ()
     return tuple((ours, *(theirs for theirs, name in renames if name == ours)) for ours in ("tool_name", "tool_input"))
+
+
+def _find_field_places(kind: EventKind, renames: Renames) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return where a payload has the fields that matchers ask about, as far as the event is not about a tool."""
+    names = () if kind.has_tool else kind.matched_fields
+    return tuple((ours, (ours, *(theirs for theirs, name in renames if name == ours))) for ours in names)
 
 
 def _list_tools(host: Host) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boathook import version
 from boathook.catalog_cache.format import compiled_path, list_fixed_paths, pack
@@ -20,6 +20,9 @@ from boathook.system.files import write_private
 from boathook.system.locations import Locations
 from boathook.system.programs import make_stamp
 
+if TYPE_CHECKING:
+    from boathook.sources.source import SourceRules
+
 RACY_SECONDS = 2.0
 _HOSTS_FOLDER = os.path.dirname(hosts.__file__)
 
@@ -34,19 +37,7 @@ def write_compiled(
     """Keep a catalogue for the next start, and return whether that was possible. Never raises for what the disk does."""
     # `started` is when reading began: what changed shortly before or since may change again unnoticed. `trusted_folders` are
     # those in which hooks are trusted, whether or not any are there.
-    path = compiled_path(locations)
-    stamps = tuple((name, make_stamp(name)) for name in watch)
-    newest = max((found[0] for _, found in stamps if found), default=0)
-    # An upgrade writes the file of the version; the same version may come with other tables.
-    modules = [f"{_HOSTS_FOLDER}/{name.replace('-', '_')}.py" for name in list_host_names()]
-    modules += (version.__file__, tools.__file__, _HOSTS_FOLDER)
-    fixed_paths = [path for path in list_fixed_paths(locations) if path not in watch]
-    stamps += tuple((name, make_stamp(name)) for name in (*modules, *fixed_paths))
-    if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
-        return False
     head: dict[str, Any] = {
-        "key": locations.key,
-        "watch": stamps,
         "gram": GRAM_CHARS,
         "projects": catalog.projects,
         "with_tool": tuple(kind.name for kind in KINDS if kind.has_tool),
@@ -59,6 +50,7 @@ def write_compiled(
         "trusted_keys": catalog.trusted_keys,
         "trusted_digest": catalog.trusted_digest,
         "trusted_folders": (trusted_folders, locations.list_around(trusted_folders)),
+        "source_rules": catalog.settings.source_rules,
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:
@@ -69,21 +61,51 @@ def write_compiled(
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, (*hooks, *built_in)))
     sections |= make_host_sections()
     sections["tools"] = make_tools_section()
+    return _write_file(head, sections, watch, locations, started)
+
+
+def write_source_rules(rules: SourceRules, locations: Locations, started: float) -> bool:
+    """Keep only which sources are enabled, where the default ones alone would be looked for: see `load_compiled`."""
+    head = {"source_rules": rules, "trusted_folders": ((), ())}
+    return _write_file(head, {}, (f"{locations.config}/hooks.toml",), locations, started)
+
+
+def _write_file(
+    head: dict[str, Any], sections: dict[str, Any], watch: tuple[str, ...], locations: Locations, started: float
+) -> bool:
+    path = compiled_path(locations)
+    stamps = tuple((name, make_stamp(name)) for name in watch)
+    newest = max((found[0] for _, found in stamps if found), default=0)
+    # An upgrade writes the file of the version; the same version may come with other tables.
+    modules = [f"{_HOSTS_FOLDER}/{name.replace('-', '_')}.py" for name in list_host_names()]
+    modules += (version.__file__, tools.__file__, _HOSTS_FOLDER)
+    fixed_paths = [path for path in list_fixed_paths(locations) if path not in watch]
+    # Which sources are enabled does not depend on any table.
+    stamps += tuple((name, make_stamp(name)) for name in (*(modules if sections else ()), *fixed_paths))
+    if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
+        return False
     try:
-        write_private(path, pack(head, sections))
+        write_private(path, pack({"key": locations.key, "watch": stamps, **head}, sections))
     except (OSError, ValueError):
         return False
     return True
 
 
 def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
-    """Return what the fast path asks: per tools and kinds the words of the patterns. None: the engine must see every event."""
+    """Return what the fast path asks: words of the patterns, per tools and kinds, or for events without a tool per hook.
+
+    None: the engine must see every event.
+    """
     active = [hook for hook in hooks if _is_active(hook)]
     has_skips = any(should_report_skip(hook) and not _is_active(hook) for hook in hooks)
     has_errors = any(diagnostic.level == "error" for diagnostic in catalog.diagnostics)
     needs_all = catalog.settings.debug or catalog.settings.record == "whole"
-    if has_skips or has_errors or needs_all or (active and not kind.has_tool):
+    if has_skips or has_errors or needs_all:
         return None
+    if not kind.has_tool:
+        field_rows = tuple(_list_field_words(hook) for hook in active)
+        # A hook without such words may be for every event.
+        return field_rows if all(field_rows) else None
     rows: dict[Any, Any] = {}
     for hook in active:
         tool = _tool_words(hook.matcher.tool.words if hook.matcher.tool else None, hook)
@@ -93,6 +115,12 @@ def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tu
         else:
             rows[tool] = rows.get(tool, ()) + words.any_of
     return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
+
+
+def _list_field_words(hook: Hook) -> tuple[Any, ...]:
+    """Return per field of a matcher the texts of which it must be one, or of which it must contain one."""
+    words = [(name, pattern.words) for name, pattern in hook.matcher.fields if pattern.words]
+    return tuple((name, *((one.any_of, ()) if one.proof == EQUALS else ((), one.any_of))) for name, one in words)
 
 
 def _list_filter_rows(hooks: tuple[Hook, ...]) -> tuple[Any, ...]:

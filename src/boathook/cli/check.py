@@ -8,9 +8,10 @@ from boathook.assembly import load_catalog, resolve_start
 from boathook.cli.common_options import HOST, json_option, project_option
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
-from boathook.core.hook import ERROR, WARNING, Diagnostic
+from boathook.core.hook import ERROR, GONE, WARNING, Diagnostic
 from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import load_host
+from boathook.sources.agent_forms.entry_lines import add_lines
 from boathook.sources.checker import check_catalog, check_path
 
 
@@ -49,19 +50,30 @@ def check_hooks(
         diagnostics = [diagnostic for path in paths for diagnostic in check_path(path)]
     else:
         catalog = load_catalog(project, trust_all=True)
-        diagnostics = check_catalog(catalog)
+        diagnostics = [*check_catalog(catalog), *_check_gone_hooks(project)]
         if not diagnostics and not as_json and not catalog.hooks:
             echo("There are no hooks here: nothing to check.", "yellow")
             return int(strict)
     if hosts:
         catalog = load_catalog(project, trust_all=True)
         diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, host)]
+    diagnostics = add_lines(diagnostics)
     has_failed = any(strict or diagnostic.level == ERROR for diagnostic in diagnostics)
     if as_json:
         print_json({"ok": not has_failed, "diagnostics": [diagnostic.to_json() for diagnostic in diagnostics]})
     else:
         _print_diagnostics(diagnostics)
     return int(has_failed)
+
+
+def _check_gone_hooks(project: str | None) -> list[Diagnostic]:
+    """Report the hooks that a person trusted here and that are gone: nothing else in these files shows that they are missing."""
+    hooks = load_catalog(project).hooks
+    return [
+        Diagnostic(hook.path, None, "", WARNING, f"hook '{hook.name}': {hook.state_text}")
+        for hook in hooks
+        if hook.state == GONE
+    ]
 
 
 def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:

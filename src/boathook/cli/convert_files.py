@@ -1,4 +1,4 @@
-"""Files of a conversion: read a settings file with its style, and write everything or nothing."""
+"""Files of a conversion: read the hook file of an agent with its style, and write everything or nothing."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import itertools
 import os
 import shutil
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boathook.assembly import load_catalog
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, SHADOWED
 from boathook.errors import ConfigError
 from boathook.install.file_transaction import FileTransaction, find_mode
+from boathook.install.formats import remove_json_path
 from boathook.install.json_edit import EditError, JsonEditor
+from boathook.install.toml_edit import list_tables, parse_toml, remove_tables
+from boathook.sources import conversion
+from boathook.sources.agent_forms.hook_form import SETTINGS_FORM, HookForm
 from boathook.sources.conversion import ConvertedFolder
 from boathook.system.files import FileError, read_text
 
@@ -22,10 +26,13 @@ if TYPE_CHECKING:
     from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 
 
-def open_settings(path: str) -> JsonEditor:
-    """Open a settings file to edit it, an empty one if it is missing; ConfigError if it cannot be edited."""
+Steps = tuple[str | int, ...]
+
+
+def open_settings(path: str, form: HookForm = SETTINGS_FORM) -> JsonEditor:
+    """Open a JSON file to edit it, an empty one if it is missing; ConfigError if it cannot be edited."""
     try:
-        editor = JsonEditor(read_text(path) if os.path.lexists(path) else "")
+        editor = JsonEditor(read_text(path) if os.path.lexists(path) else "", comments=form.has_comments)
     except FileError as error:
         raise ConfigError(f"{path} {error}") from None
     except EditError as error:
@@ -40,23 +47,111 @@ def encode_settings(editor: JsonEditor) -> bytes:
     return editor.render().encode("utf-8", "backslashreplace")
 
 
+def read_hook_data(path: str, form: HookForm) -> dict[str, Any]:
+    """Return what is in a file of hooks, JSON or TOML; ConfigError if it cannot be edited."""
+    if not path.endswith(".toml"):
+        data: dict[str, Any] = open_settings(path, form).value
+        return data
+    return _parse_toml_file(path)[1]
+
+
+def _parse_toml_file(path: str) -> tuple[str, dict[str, Any]]:
+    try:
+        text = read_text(path) if os.path.lexists(path) else ""
+        return text, parse_toml(text)
+    except FileError as error:
+        raise ConfigError(f"{path} {error}") from None
+    except EditError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+
+
+def remove_hook_entries(path: str, form: HookForm, places: list[str]) -> bytes:
+    """Return a file without some entries and without the groups that are empty then; all the rest stays as it is."""
+    data = read_hook_data(path, form)
+    unwanted = _add_whole_groups(data, {conversion.parse_place(place) for place in places})
+    if path.endswith(".toml"):
+        text = _remove_toml_entries(path, unwanted)
+    else:
+        editor = open_settings(path, form)
+        # From the end, so that the earlier places stay right.
+        for steps in sorted(unwanted, key=_make_sort_key, reverse=True):
+            remove_json_path(editor, steps, {})
+        text = editor.render()
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _make_sort_key(steps: Steps) -> list[tuple[str, int]]:
+    return [(step, 0) if isinstance(step, str) else ("", step) for step in steps]
+
+
+def _add_whole_groups(data: dict[str, Any], unwanted: set[Steps]) -> set[Steps]:
+    """Return what to remove: a group in place of its entries if all of them are unwanted."""
+    lists: dict[Steps, set[Steps]] = {}
+    for steps in unwanted:
+        lists.setdefault(steps[:-1], set()).add(steps)
+    found: set[Steps] = set()
+    for parent, entries in lists.items():
+        value: Any = data
+        for step in parent:
+            value = value[step]
+        is_group = len(parent) > 1 and isinstance(parent[-2], int)
+        found |= {parent[:-1]} if is_group and len(value) == len(entries) else entries
+    return found
+
+
+def _remove_toml_entries(path: str, unwanted: set[Steps]) -> str:
+    text, data = _parse_toml_file(path)
+    counts: dict[Steps, int] = {}
+    starts: set[int] = set()
+    for table in list_tables(text):
+        steps: Steps = ()
+        for number, key in enumerate(table.name, 1):
+            steps += (key,)
+            if table.is_item and number == len(table.name):
+                counts[steps] = counts.get(steps, -1) + 1
+            steps += (counts[steps],) if steps in counts else ()
+        if any(steps[: len(one)] == one for one in unwanted):
+            starts.add(table.start)
+    result = remove_tables(text, lambda table: table.start in starts)
+    if _drop_empty(parse_toml(result)) != _drop_empty(_cut_out(data, unwanted)):
+        message = f"hooks in {path} are not written as tables, so they cannot be removed one by one"
+        raise ConfigError(f"{message}. Convert without --move and remove them yourself. Nothing was changed")
+    return result
+
+
+def _cut_out(value: Any, unwanted: set[Steps], steps: Steps = ()) -> Any:
+    if isinstance(value, dict):
+        return {key: _cut_out(inner, unwanted, (*steps, key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        items = [(number, item) for number, item in enumerate(value) if (*steps, number) not in unwanted]
+        return [_cut_out(item, unwanted, (*steps, number)) for number, item in items]
+    return value
+
+
+def _drop_empty(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _drop_empty(one) for key, one in value.items()}
+    return {key: one for key, one in inner.items() if one not in ({}, [])}
+
+
 def list_files(plan: ConversionPlan, ends: ConversionEnds) -> dict[str, bytes]:
     files = {f"{ends.hooks}/{folder.name}/HOOK.md": folder.manifest for folder in plan.folders}
     files |= {f"{ends.hooks}/{folder.name}/scripts/run.sh": folder.script for folder in plan.folders}
-    return {**dict(sorted(files.items())), **({ends.settings: plan.settings} if plan.settings is not None else {})}
+    return {**dict(sorted(files.items())), **plan.changed_files}
 
 
-def apply_conversion(plan: ConversionPlan, ends: ConversionEnds, project: str | None) -> str:
-    """Apply a plan, all of it or nothing; return the backup of the settings file, or an empty text."""
-    backup = ""
+def apply_conversion(plan: ConversionPlan, ends: ConversionEnds, project: str | None) -> list[str]:
+    """Apply a plan, all of it or nothing; return the backups of the files that existed."""
+    backups: list[str] = []
     with FileTransaction() as transaction:
         _add_folders(plan.folders, ends.hooks, transaction)
-        if plan.settings is not None:
-            backup = _write_settings(plan.settings, ends.settings, transaction)
+        for path, data in plan.changed_files.items():
+            backups.append(_write_settings(data, path, transaction))
         for path in plan.manifests_to_rename:
             transaction.rename(path, find_backup_path(path))
         _require_running(plan, ends, load_catalog(project, trust_all=True))
-    return backup
+    return [*filter(None, backups)]
 
 
 def _require_running(plan: ConversionPlan, ends: ConversionEnds, catalog: Catalog) -> None:

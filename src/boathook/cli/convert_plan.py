@@ -1,20 +1,21 @@
-"""What `boathook convert` would do: from settings.json to hook folders, and from hook folders to settings.json."""
+"""What `boathook convert` would do: from the hook files of agents to hook folders, and from hook folders to settings.json."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
-from boathook.assembly import locate
-from boathook.cli.convert_files import encode_settings, open_settings
+from boathook.assembly import locate, locate_all
+from boathook.cli.convert_files import encode_settings, open_settings, read_hook_data, remove_hook_entries
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SETTINGS, SHADOWED, USER, Command, Hook
+from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SHADOWED, USER, Command, Hook
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.install.formats import remove_json_path
 from boathook.install.json_edit import JsonEditor
 from boathook.sources import conversion
+from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form_of_file
 from boathook.sources.conversion import ConversionError, ConvertedFolder
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, read_hook
 from boathook.sources.hooks_toml import read_hooks_toml
@@ -22,9 +23,9 @@ from boathook.sources.own_commands import is_own_command
 from boathook.sources.settings_json.settings import find_settings_project
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 from boathook.sources.settings_json.settings_file import LOCAL, mentions_hooks, read_settings
-from boathook.sources.source import SETTINGS_JSON_SOURCE
+from boathook.sources.source import SETTINGS_JSON_SOURCE, find_source
 from boathook.system.files import FileError, read_regular
-from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
+from boathook.system.locations import CONFIG_FOLDER, Locations, SourceFolders, read_environment, resolve_folder
 from boathook.system.programs import BINARIES, choose_command, find_entry_point, find_program, read_first_bytes
 
 CONVERTED, LEFT = "converted", "left"
@@ -32,24 +33,32 @@ _MAX_PROGRAMS = 200
 # Fields that a hooks.toml can override, by their keys.
 _OVERRIDABLE = {"timeout": "timeout", "priority": "priority", "background": "async", "on_failure": "on_failure"}
 
-_RUNS_IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; settings.json hooks run together"
+_RUNS_IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; {} hooks run together"
 _RUNS_TOGETHER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
-_FOLDERS = "the folder with .claude settings, else the one with .agents/hooks, else the work dir"
-_PROJECT_VARIABLE = f"its CLAUDE_PROJECT_DIR is {_FOLDERS}"
+_PROJECT_VARIABLE = "its {} is {}the folder with .agents/hooks, else the work dir"
 _SHARED_WITH_ALL = "settings.local.json is private to you; .agents/hooks is shared with everyone who has the project."
-_NOT_CALLED = (
-    "Claude Code reads only settings.json, so it no longer runs these hooks. "
-    "To make it call boathook: boathook install claude"
-)
+_NOT_CALLED = "{} reads only {}, so it no longer runs these hooks. To make it call boathook: boathook install {}"
+_OTHER_ENTRY = "it is left because the same entry is also another kind of event, which cannot be converted: {}"
 
 
 class ConversionEnds(Value):
-    """A settings file and a folder of hooks, of the user or of one project (`top`)."""
+    """Files of one form and a folder of hooks, of the user or of one project (`top`)."""
 
     scope: str
     top: str
-    settings: str
+    files: tuple[str, ...]
     hooks: str
+    form: HookForm = SETTINGS_FORM
+
+    @property
+    def settings(self) -> str:
+        """Return the settings file that hooks are written to."""
+        return self.files[0]
+
+    @property
+    def shown_files(self) -> str:
+        """Return the files in one text: the only one, or the folder that all of them are in."""
+        return self.files[0] if len(self.files) == 1 else os.path.commonpath(self.files)
 
 
 class ConversionRow(Value):
@@ -63,82 +72,131 @@ class ConversionRow(Value):
 
 
 class ConversionPlan(Value):
-    """Hook folders to write, the new settings file (None: no change), and manifests to rename; `expected` must run then."""
+    """Hook folders to write, the agents' files that change, and manifests to rename; `expected` must run then."""
 
     rows: tuple[ConversionRow, ...]
     folders: tuple[ConvertedFolder, ...] = ()
-    settings: bytes | None = None
+    changed_files: Mapping[str, bytes] = {}
     manifests_to_rename: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def find_conversion_ends(project: str | None, *, user: bool, local: bool) -> ConversionEnds:
-    """Return the settings file and the folder of hooks; ConfigError if they do not belong together."""
-    locations = locate(project)
-    hook_md, settings_json = locations.find(HOOK_MD), locations.find(SETTINGS)
+def find_conversion_ends(
+    project: str | None, *, user: bool, local: bool, origin: str = SETTINGS_JSON_SOURCE.without
+) -> ConversionEnds:
+    """Return the files of a form and the folder of hooks; ConfigError if they do not belong together.
+
+    `origin` is the form, by the name of its source or by the path of a file.
+    """
     if user and local:
         raise ConfigError("--local and --user exclude each other, because settings.local.json belongs to a project")
-    if user:
-        return ConversionEnds(USER, "", f"{_find_settings_folder()}/settings.json", f"{_find_config_folder()}/hooks")
-    hooks_project = hook_md.project
-    settings_project, checked = find_settings_project(settings_json.project, settings_json.find_project)
-    if hooks_project and not any(map(mentions_hooks, checked)):
-        settings_project = hooks_project
-    if hooks_project and settings_project and os.path.realpath(hooks_project) != os.path.realpath(settings_project):
+    form = next((form for form in HOOK_FORMS if form.source.without == origin), None)
+    if form is None:
+        return _find_file_ends(os.path.abspath(origin), is_user=user)
+    if local and form is not SETTINGS_FORM:
+        raise ConfigError(f"--local is for settings.local.json, which {form.title} does not have")
+    locations = locate_form(project, form)
+    folders = locations.find(form.source.name)
+    if user or not form.source.markers:
+        files = [f"{folders.user}/settings.json"] if form is SETTINGS_FORM else form.list_user_files(folders.user)
+        return ConversionEnds(USER, "", _choose_files(files, form), f"{_find_config_folder()}/hooks", form)
+    hooks_project = locations.find(HOOK_MD).project
+    form_project = _find_form_project(form, folders)
+    if hooks_project and not any(mentions_hooks(path, form) for path in form.list_project_files(form_project)):
+        form_project = hooks_project
+    if hooks_project and form_project and os.path.realpath(hooks_project) != os.path.realpath(form_project):
         raise ConfigError(
-            f"the nearest .agents/hooks is in {hooks_project}, but the nearest .claude/settings.json is in "
-            f"{settings_project}. A conversion would move hooks to another project; pass --project to choose one"
+            f"the nearest .agents/hooks is in {hooks_project}, but the nearest {form.source.markers[0][1:]} is in "
+            f"{form_project}. A conversion would move hooks to another project; pass --project to choose one"
         )
-    top = settings_project or hooks_project or locations.start
-    if os.path.realpath(f"{top}/.claude") == os.path.realpath(_find_settings_folder()):
-        raise ConfigError(f"the settings in {top}/.claude are yours, for all projects: use --user")
-    return ConversionEnds(PROJECT, top, f"{top}/.claude/settings{'.local' * local}.json", f"{top}/.agents/hooks")
+    top, own = form_project or hooks_project or locations.start, form.source.project_folder
+    if os.path.realpath(f"{top}{own}") == os.path.realpath(_find_user_folder(form)):
+        raise ConfigError(f"the settings in {top}{own} are yours, for all projects: use --user")
+    files = form.list_project_files(top)
+    if form is SETTINGS_FORM:
+        files = [f"{top}/.claude/settings{'.local' * local}.json"]
+    return ConversionEnds(PROJECT, top, _choose_files(files, form), f"{top}/.agents/hooks", form)
+
+
+def locate_form(project: str | None, form: HookForm) -> Locations:
+    """Resolve the locations with this form, also if the user's hooks.toml does not name it."""
+    enabled = [find_source(folders.name).without for folders in locate(project).sources]
+    return locate_all(project, enabled=(*enabled, form.source.without), trust_all=True)
+
+
+def _find_form_project(form: HookForm, folders: SourceFolders) -> str:
+    if form is SETTINGS_FORM:
+        return find_settings_project(folders.project, folders.find_project)[0]
+    return form.source.read_hooks(folders).project
+
+
+def _choose_files(files: list[str], form: HookForm) -> tuple[str, ...]:
+    """Return the files that mention hooks; if none does, the first one, so that a message can name it."""
+    if not files:
+        raise ConfigError(f"there is no file with hooks of {form.title} here")
+    return tuple(path for path in files if mentions_hooks(path, form)) or (files[0],)
+
+
+def _find_file_ends(path: str, *, is_user: bool) -> ConversionEnds:
+    form = next((form for form in HOOK_FORMS if path in form.list_user_files(_find_user_folder(form))), None)
+    if form is not None:
+        return ConversionEnds(USER, "", (path,), f"{_find_config_folder()}/hooks", form)
+    form = find_form_of_file(path)
+    top = form.find_project(path) if form is not None else ""
+    if not os.path.isfile(path) or form is None or not top or is_user:
+        names = ", ".join(form.source.without for form in HOOK_FORMS)
+        what = "is not one of your own hook files" if is_user else "is not a file with hooks that an agent reads"
+        raise ConfigError(f"{path} {what}. Pass such a file, or one of these: {names}")
+    return ConversionEnds(PROJECT, top, (path,), f"{top}/.agents/hooks", form)
 
 
 def _find_config_folder() -> str:
     return resolve_folder(CONFIG_FOLDER, read_environment())
 
 
-def _find_settings_folder() -> str:
-    return resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
+def _find_user_folder(form: HookForm) -> str:
+    return resolve_folder(form.source.user_folder, read_environment())
 
 
 def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> ConversionPlan:
+    builder = _FolderBuilder(ends, catalog)
+    rows: list[ConversionRow] = []
+    changed: dict[str, bytes] = {}
+    for path in ends.files:
+        file_rows = builder.plan_file(path)
+        places = [row.place for row in file_rows if row.status == CONVERTED]
+        if move and places:
+            changed[path] = remove_hook_entries(path, ends.form, list(dict.fromkeys(places)))
+        rows += file_rows
     is_local = ends.settings.endswith(".local.json")
-    file = read_settings(ends.settings, LOCAL if is_local else ends.scope, ends.top)
-    if error := next((diagnostic for diagnostic in file.diagnostics if not diagnostic.key), None):
-        raise ConfigError(str(error))
-    editor = open_settings(ends.settings)
-    builder = _FolderBuilder(ends, catalog, editor.value)
-    rows = [builder.plan_folder(written) for written in file.hooks]
-    problems = [problem for problem in file.diagnostics if problem.key.startswith("hooks")]
-    rows += [ConversionRow(problem.key, problem.key, "", LEFT, reason=problem.message) for problem in problems]
     plugins = [hook for hook in catalog.hooks if hook.source == PLUGIN and hook.scope == ends.scope and not is_local]
-    rows += [builder.plan_folder(hook) for hook in plugins]
-    places = [row.place for row in rows if row.status == CONVERTED]
-    notes = [_SHARED_WITH_ALL] if is_local and places else []
-    if move and places:
-        _remove_entries(editor, places)
-        # If Claude Code calls boathook, HOOK.md hooks run there too.
-        commands = [hook.handler for hook in catalog.hooks if isinstance(hook.handler, Command)]
-        notes += [] if any(map(is_own_command, commands)) else [_NOT_CALLED]
-    expected = dict.fromkeys(f"{row.to}/{MANIFEST_NAMES[0]}" for row in rows if row.status == CONVERTED)
-    settings = encode_settings(editor) if move and places else None
-    return ConversionPlan(tuple(rows), tuple(builder.folders), settings, (), tuple(expected), tuple(notes))
+    rows += [builder.plan_folder(hook) for hook in (plugins if ends.form is SETTINGS_FORM else ())]
+    converted = [row for row in rows if row.status == CONVERTED]
+    notes = [_SHARED_WITH_ALL] if is_local and converted else []
+    if move and converted:
+        # If the agent calls boathook, HOOK.md hooks run there too.
+        hooks = [hook for hook in catalog.hooks if hook.source in (ends.form.source.name, PLUGIN)]
+        commands = [hook.handler for hook in hooks if isinstance(hook.handler, Command)]
+        notes += [] if any(map(is_own_command, commands)) else [_describe_uncalled(ends.form)]
+    expected = dict.fromkeys(f"{row.to}/{MANIFEST_NAMES[0]}" for row in converted)
+    wanted = {row.to.rpartition("/")[2] for row in converted}
+    folders = tuple(folder for folder in builder.folders if folder.name in wanted)
+    return ConversionPlan(tuple(rows), folders, changed, (), tuple(expected), tuple(notes))
 
 
-def _remove_entries(editor: JsonEditor, places: list[str]) -> None:
-    # From the end, so that the earlier places stay right.
-    for event, group, index in sorted(map(conversion.parse_place, places), reverse=True):
-        is_last = len(editor.get("hooks", event, group, "hooks")) == 1
-        remove_json_path(editor, ("hooks", event, group, *(() if is_last else ("hooks", index))), {})
+def _describe_uncalled(form: HookForm) -> str:
+    names = form.user_names or tuple(marker.rpartition("/")[2] for marker in form.source.markers[:1])
+    what = f"the files in {form.source.markers[0][1:]}" if form.lists_folder else names[0]
+    return _NOT_CALLED.format(form.title, what, form.source.host)
 
 
 class _FolderBuilder:
-    def __init__(self, ends: ConversionEnds, catalog: Catalog, data: dict[str, Any]) -> None:
-        self.ends, self.catalog, self.data = ends, catalog, data
-        self.loaded = {(hook.path, hook.place): hook for hook in catalog.hooks}
+    def __init__(self, ends: ConversionEnds, catalog: Catalog) -> None:
+        self.ends, self.catalog, self.form = ends, catalog, ends.form
+        self.data: dict[str, Any] = {}
+        # An entry may be hooks of two kinds of events.
+        self.loaded = {(hook.path, hook.place, hook.kind): hook for hook in catalog.hooks}
         self.folders: list[ConvertedFolder] = []
         self.rows: dict[object, ConversionRow] = {}
         configs = [read_hooks_toml(f"{_find_config_folder()}/hooks.toml", USER)]
@@ -150,10 +208,30 @@ class _FolderBuilder:
         others = [hook for hook in catalog.hooks if hook.source == HOOK_MD]
         other_names = [hook.name for hook in others if hook.folder != f"{ends.hooks}/{hook.name}"]
         self.taken = {name.lower() for name in (*unused, *other_names)}
-        self.origin = ".claude/" + os.path.basename(ends.settings) if ends.top else "the user's settings.json"
+        self.origin = ""
+
+    def plan_file(self, path: str) -> list[ConversionRow]:
+        """Plan the entries of one file. An entry that is two hooks is converted with both, or left."""
+        scope = LOCAL if path.endswith(".local.json") else self.ends.scope
+        file = read_settings(path, scope, self.ends.top, source=self.form.source.name, form=self.form)
+        if error := next((diagnostic for diagnostic in file.diagnostics if not diagnostic.key), None):
+            raise ConfigError(str(error))
+        self.data = read_hook_data(path, self.form)
+        top = self.ends.top
+        self.origin = os.path.relpath(path, top) if top else f"the user's {os.path.basename(path)}"
+        rows = [self.plan_folder(written) for written in file.hooks]
+        left = {row.place: row.reason for row in rows if row.status == LEFT}
+        rows = [
+            row.replace(status=LEFT, to="", notes=(), reason=_OTHER_ENTRY.format(left[row.place]))
+            if row.status == CONVERTED and row.place in left
+            else row
+            for row in rows
+        ]
+        problems = [problem for problem in file.diagnostics if problem.key.startswith("hooks")]
+        return rows + [ConversionRow(one.key, one.key, "", LEFT, reason=one.message) for one in problems]
 
     def plan_folder(self, written: Hook) -> ConversionRow:
-        hook = self.loaded.get((written.path, written.place), written)
+        hook = self.loaded.get((written.path, written.place, written.kind), written)
         row = ConversionRow(hook.name, hook.place, hook.trigger, CONVERTED)
         twin = self.rows.get((hook.name, hook.handler)) if hook.state == SHADOWED else None
         if twin is not None:
@@ -168,7 +246,7 @@ class _FolderBuilder:
         return row
 
     def _build_folder(self, hook: Hook) -> tuple[ConvertedFolder, tuple[str, ...]]:
-        is_written = hook.source == SETTINGS and hook.state == ARMED
+        is_written = hook.source == self.form.source.name and hook.state == ARMED
         written = conversion.get_written_fields(self.data, hook.place) if is_written else {}
         name = conversion.find_free_name(conversion.suggest_name(hook), self.taken)
         origin, bash = f"{self.origin}, {hook.place}", find_program("bash") is not None
@@ -187,11 +265,13 @@ class _FolderBuilder:
         same = [h for h in others if h.name == hook.name and h.handler == hook.handler and h.path != hook.path]
         elsewhere = [h for h in same if h.state == SHADOWED or (h.state == ARMED and h.scope != USER)]
         armed = [h for h in others if h.state == ARMED and not h.background and h not in elsewhere]
-        notes = [_RUNS_IN_ORDER] if armed and not hook.background else []
+        notes = [_RUNS_IN_ORDER.format(self.form.shown_name)] if armed and not hook.background else []
         if any(h.handler == hook.handler for h in armed):
             notes.append("another entry has the same command: both run if both match, no longer one for both")
         if not self.ends.top:
-            notes.append(_PROJECT_VARIABLE)
+            folder, variable = self.form.source.project_folder, self.form.dialect.folder_variables[0]
+            first = f"the folder with {folder[1:]} settings, else " if self.form.source.is_default else ""
+            notes.append(_PROJECT_VARIABLE.format(variable or "CLAUDE_PROJECT_DIR", first))
         notes += [f"{h.path} has the same entry, which runs too once this one is removed" for h in elsewhere]
         return notes
 
@@ -228,7 +308,7 @@ def plan_settings(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conv
     diagnostics = [diagnostic for diagnostic in catalog.diagnostics if diagnostic.path == ends.hooks]
     rows += [ConversionRow(ends.hooks, ends.hooks, "", LEFT, reason=diagnostic.message) for diagnostic in diagnostics]
     converted = [row for row in rows if row.status == CONVERTED]
-    settings = encode_settings(editor) if editor.text != before else None
+    settings = {ends.settings: encode_settings(editor)} if editor.text != before else {}
     manifests = tuple(row.place for row in converted) if move else ()
     return ConversionPlan(tuple(rows), (), settings, manifests, tuple(row.to for row in converted))
 
@@ -241,7 +321,7 @@ class _SettingsBuilder:
         # settings.json of a project cannot disable what is in settings.local.json.
         is_local = ends.settings.endswith(".local.json")
         names = ("settings.local.json",) if is_local else ("settings.json", "settings.local.json")
-        files = [read_settings(f"{_find_settings_folder()}/settings.json", USER)]
+        files = [read_settings(f"{_find_user_folder(SETTINGS_FORM)}/settings.json", USER)]
         files += [read_settings(f"{ends.top}/.claude/{name}", PROJECT, ends.top) for name in names if ends.top]
         self.disabled_by = next((file.path for file in files if file.disables), "")
 

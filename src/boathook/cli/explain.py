@@ -15,7 +15,6 @@ from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_bloc
 from boathook.core.event import Event, find_kind
 from boathook.core.hook import ARMED, BuiltIn, Command, Hook, Http, Prompt
 from boathook.core.json_text import JsonError, loads
-from boathook.core.matcher import TOOL_NAME
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import ConfigError
 from boathook.permits.unlock import describe_pause, read_unlock_end
@@ -123,10 +122,10 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
     matcher, has_input = hook.matcher, "tool_input" in event.data or not event.kind.has_tool
     if not has_input and matcher.pattern is not None and not matcher.replace(pattern=None).explain_mismatch(event):
         return None, f"depends on the input: pass --input ({describe_matcher(hook)})"
-    if matcher.subject != TOOL_NAME and matcher.tool is not None and matcher.subject not in event.data:
-        return None, f"depends on '{matcher.subject}': pass --data ({describe_matcher(hook)})"
-    if why := hook.matcher.explain_mismatch(event):
+    if why := matcher.explain_mismatch(event):
         return False, why
+    if missing := [name for name, _ in matcher.fields if name not in event.data]:
+        return None, f"depends on '{missing[0]}': pass --data ({describe_matcher(hook)})"
     if why := find_unmet_need(hook, read_environment()):
         return False, f"refused: {why}"
     if isinstance(hook.handler, BuiltIn):
@@ -135,7 +134,7 @@ def _explain_hook(hook: Hook, event: Event, model: str) -> tuple[bool | None, st
         return False, "refused: no model is set for prompt hooks; set model in hooks.toml"
     if hook.folder and (error := find_interpreter_error(read_first_bytes(find_entry_point(hook.folder) or ""))):
         return False, f"it would not start: {error}"
-    if hook.matcher.is_all or not (event.kind.has_tool or hook.matcher.subject in event.data):
+    if matcher.is_all or not (event.kind.has_tool or matcher.fields):
         return True, "it matches every such event"
     return True, f"matches {describe_matcher(hook)}"
 
@@ -147,7 +146,8 @@ def _explain_built_in(hook: Hook, event: Event, *, has_input: bool) -> tuple[boo
     from boathook.protection.built_in_runner import find_hook_objection
 
     if reason := find_hook_objection(hook, event):
-        return True, f"it asks: {reason}"
+        # The line begins with its name already.
+        return True, f"it asks: {reason.removeprefix(f'{hook.name.capitalize()}: ')}"
     return False, "it has no objection"
 
 

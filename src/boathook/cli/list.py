@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog, resolve_state
+from boathook.assembly import load_with_trust, locate, locate_all, resolve_state
 from boathook.cli.common_options import EVENT, add_catalog_options, json_option
 from boathook.cli.show import STATE_STYLES, echo, echo_lines, format_count, pick_fields, print_json, print_table
 from boathook.core.catalog import Catalog
@@ -19,12 +20,16 @@ from boathook.core.hook import (
     IS_INSTALLED_CALL,
     NO_ENTRY,
     WARNING,
+    Command,
     Hook,
     HookHandler,
     Http,
 )
-from boathook.core.matcher import TOOL_NAME, Matcher
+from boathook.core.matcher import Matcher
 from boathook.permits.unlock import describe_pause, read_unlock_end
+from boathook.sources.source import find_source
+from boathook.sources.unused_sources import UnusedFile, find_unused_files
+from boathook.system.locations import Locations
 
 # `boathook check` reports these, with a fix
 _CHECKED = (INVALID, NO_ENTRY, ERROR, WARNING)
@@ -54,7 +59,9 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
       boathook list
       boathook list --event pre-tool-call --json
     """
-    catalog = load_catalog(**where)
+    locations = locate(**where)
+    catalog = load_with_trust(locations)[0].catalog
+    unused = find_unused_files(locate_all(**where), locations) if not prompt else ()
     hooks = [hook for hook in catalog.hooks if event is None or hook.kind is find_kind(event)]
     pause_end = read_unlock_end(resolve_state(where.get("state")))
     built_in = [hook for hook in catalog.built_in if event is None or hook.kind is find_kind(event)]
@@ -64,15 +71,29 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     if prompt:
         echo_lines(describe_for_prompt(hooks))
     elif as_json:
-        print_json({"hooks": [_hook_to_json(hook) for hook in hooks], "built_in": [*map(_built_in_to_json, built_in)]})
+        rows = {"hooks": [_hook_to_json(hook) for hook in hooks], "built_in": [*map(_built_in_to_json, built_in)]}
+        print_json({**rows, "unused_files": [pick_fields(file, *file.FIELDS) for file in unused]})
     else:
         _print_hooks(catalog, hooks)
         for hook in built_in:
             echo(f"Built in: {hook.name} ({describe_built_in(hook, pause_end)})", "dim")
+        for line in _describe_unused(unused, locations):
+            echo(line, "dim")
     if not prompt:
         for diagnostic in catalog.diagnostics:
             echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
     return 0
+
+
+def _describe_unused(files: Sequence[UnusedFile], locations: Locations) -> list[str]:
+    """Return one line per file, and one that enables all of them: a second list of sources would be an error."""
+    if not files:
+        return []
+    enabled = [find_source(one.name).without for one in locations.sources]
+    names = ", ".join(f'"{name}"' for name in dict.fromkeys((*enabled, *(file.source for file in files))))
+    place = f"{locations.config or '~/.config/agents'}/hooks.toml"
+    lines = [f"Not enabled: {format_count(file.count, 'hook')} of {file.title} in {file.path}" for file in files]
+    return [*lines, f"To run them in every agent, write sources = [{names}] under [hooks] in {place}"]
 
 
 def _hook_to_json(hook: Hook) -> dict[str, Any]:
@@ -99,17 +120,20 @@ def _matcher_to_json(matcher: Matcher) -> dict[str, Any] | None:
     if matcher.is_all:
         return None
     tool, pattern = matcher.tool, matcher.pattern
-    if matcher.subject != TOOL_NAME:
-        return {matcher.subject: tool.display_text if tool else None}
+    fields = {name: one.display_text for name, one in matcher.fields}
+    if fields and tool is None and pattern is None and not matcher.tool_kinds:
+        return fields
     shown = {"tool": tool.display_text if tool else None, "pattern": pattern.display_text if pattern else None}
-    return shown | ({"kind": ", ".join(matcher.tool_kinds)} if matcher.tool_kinds else {})
+    return shown | ({"kind": ", ".join(matcher.tool_kinds)} if matcher.tool_kinds else {}) | fields
 
 
 def _handler_to_json(handler: HookHandler) -> dict[str, Any]:
-    """Return the kind and the fields of a handler, without values of headers, which may be secret."""
+    """Return the kind and the fields of a handler, without values of headers and variables, which may be secret."""
     fields = {name: value for name, value in handler.__dict__.items() if name in handler.FIELDS and value}
     if isinstance(handler, Http):
         fields |= {"url": handler.safe_url, "headers": [name for name, _ in handler.headers]}
+    if isinstance(handler, Command) and handler.variables:
+        fields["variables"] = [name for name, _ in handler.variables]
     return {"kind": HANDLER_NAMES[type(handler)], **fields}
 
 
@@ -143,11 +167,16 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
         echo("There are no other hooks. Create one: boathook new my-hook --event pre-tool-call")
         return
     rows = []
+    # Where all hooks have the same form, the column would say nothing.
+    has_sources = len({hook.source for hook in hooks}) > 1
     for hook in hooks:
         event = hook.kind.name if hook.kind else "?"
-        rows.append((hook.name, hook.state, hook.scope, event, hook.mode, str(hook.priority), describe_matcher(hook)))
+        source = (hook.source,) if has_sources else ()
+        cells = (hook.name, hook.state, hook.scope, *source, event, hook.mode, str(hook.priority))
+        rows.append((*cells, describe_matcher(hook)))
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
-    print_table(("NAME", "STATE", "SCOPE", "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
+    source = ("SOURCE",) if has_sources else ()
+    print_table(("NAME", "STATE", "SCOPE", *source, "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
     notes = [(hook, hook.state_text, hook.state) for hook in hooks if hook.state != ARMED]
     for hook in hooks:
         for problem in hook.diagnostics:
@@ -162,8 +191,8 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
 
 def describe_matcher(hook: Hook) -> str:
     tool, pattern = hook.matcher.tool, hook.matcher.pattern
-    subject = "tool" if hook.matcher.subject == TOOL_NAME else hook.matcher.subject
     kinds = hook.matcher.tool_kinds
-    parts = [f"kind {' or '.join(kinds)}" if kinds else "", f"{subject} {tool.display_text}" if tool else ""]
+    parts = [f"kind {' or '.join(kinds)}" if kinds else "", f"tool {tool.display_text}" if tool else ""]
     parts += [f"input {pattern.display_text}" if pattern else ""]
+    parts += [f"{name} {one.display_text}" for name, one in hook.matcher.fields]
     return ", ".join(part for part in parts if part) or "all"

@@ -49,6 +49,8 @@ class Settings(Value):
     record: str = "summary"
     degraded: str = "report"
     broken: str = "refuse"
+    # Which sources are read where: see `boathook.sources.source.choose_sources`. None if only the defaults are.
+    source_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class Stage(Value):

@@ -174,7 +174,7 @@ def _make_calls(hook: Hook, event: Event, look_number: int = 1) -> list[Call]:
         from boathook.core.file_writes import add_writes
 
         return [Call(hook, add_writes(event), look_number)]
-    calls = hook.matcher.select_calls(event)
+    calls = hook.matcher.select_calls(event, knows_patches=hook.dialect.knows_patches)
     if calls == (event,):
         return [Call(hook, event, look_number)]
     names = ["" if call is event else str(call.tool_input["file_path"]) or "(no name)" for call in calls]

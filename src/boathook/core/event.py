@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.json_text import JsonError, JsonLimitError, decode, describe_json_type, get_at_place, loads
 from boathook.core.value import Value
-from boathook.errors import BeyondLimits, DialectError, NotJson, UnknownEvent
+from boathook.errors import BeyondLimits, NotJson, UnknownEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 COMMON_FIELDS = ("event_type", "timestamp", "session_id", "work_dir", "context")
 _TOOL_FIELDS = ("tool_name", "tool_input", "tool_use_id")
+_SUBAGENT_NAMES = ("subagent_type", "subagent_name")
 _SUBAGENT_FIELDS = ("subagent_name", "subagent_type", "task_description")
 # What the host calls the tool, where `tool_name` is a translation.
 HOST_TOOL = "host_tool_name"
@@ -33,7 +34,10 @@ _STOP_FIELDS = ("stop_reason", "step_count", "final_message", "stop_hook_active"
 
 
 class EventKind(Value):
-    """One kind of event: its canonical name, its spellings, its own fields and what a block means there."""
+    """One kind of event: its canonical name, its spellings, its own fields and what a block means there.
+
+    `matched_fields` are those that a matcher may have a pattern for, besides the tool.
+    """
 
     name: str
     spellings: tuple[str, ...]
@@ -42,6 +46,7 @@ class EventKind(Value):
     extension: bool = False
     rewrites_input: bool = False
     rewrites_output: bool = False
+    matched_fields: tuple[str, ...] = ()
 
     @property
     def has_tool(self) -> bool:
@@ -63,37 +68,41 @@ class EventKind(Value):
         return f"<EventKind {self.name}>"
 
 
-_RECORDED = "recorded only"
+RECORDED = "recorded only"
 KINDS: tuple[EventKind, ...] = (
     EventKind("pre-session", ("session_start", "session-start", "SessionStart"), ("model", "args", "source"),
-        "the session is refused"),
+        "the session is refused", matched_fields=("source", "model")),
     EventKind("post-session", ("session_end", "session-end", "SessionEnd"),
-        ("duration_seconds", "total_steps", "exit_reason"), _RECORDED),
+        ("duration_seconds", "total_steps", "exit_reason"), RECORDED, matched_fields=("exit_reason",)),
     EventKind("pre-agent-turn", ("before_agent", "before-agent", "pre-agent", "UserPromptSubmit", "ExecutionStart"),
-        ("prompt",), "the turn does not run; the reason goes to the user"),
+        ("prompt",), "the turn does not run; the reason goes to the user", matched_fields=("prompt",)),
     EventKind("post-agent-turn", ("after_agent", "after-agent", "post-agent", "ExecutionEnd"),
         ("duration_seconds", "step_count", "final_message"), "recorded; the reason is offered to the next turn"),
     EventKind("pre-agent-turn-stop", ("before_stop", "Stop"), _STOP_FIELDS,
         "quality gate: the agent goes on, with the reason as feedback"),
-    EventKind("post-agent-turn-stop", (), _STOP_FIELDS, _RECORDED),
+    EventKind("post-agent-turn-stop", (), _STOP_FIELDS, RECORDED),
     EventKind("pre-tool-call", ("before_tool", "before-tool", "pre-tool-use", "PreToolUse"), _TOOL_FIELDS,
         "the tool does not run; the reason is the tool's error", rewrites_input=True),
     EventKind("post-tool-call", ("after_tool", "after-tool", "post-tool-use", "PostToolUse"),
         (*_TOOL_FIELDS, "tool_output", "duration_ms"), "the reason is fed to the model", rewrites_output=True),
     EventKind("post-tool-call-failure", ("after_tool_failure", "PostToolUseFailure"),
-        (*_TOOL_FIELDS, "error", "duration_ms"), "the reason is fed to the model"),
-    EventKind("pre-subagent", ("subagent_start", "SubagentStart"), _SUBAGENT_FIELDS, "the subagent is refused"),
+        (*_TOOL_FIELDS, "error", "duration_ms"), "the reason is fed to the model", matched_fields=("error",)),
+    EventKind("pre-subagent", ("subagent_start", "SubagentStart"), _SUBAGENT_FIELDS, "the subagent is refused",
+        matched_fields=_SUBAGENT_NAMES),
     EventKind("post-subagent", ("subagent_stop", "SubagentStop"), (*_SUBAGENT_FIELDS, "result"),
-        "the subagent goes on, where the host can"),
+        "the subagent goes on, where the host can", matched_fields=_SUBAGENT_NAMES),
     EventKind("pre-context-compact", ("pre_compact", "pre-compact", "PreCompact"), ("trigger", "token_count"),
-        "compaction is skipped, where the host can"),
-    EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), _RECORDED),
+        "compaction is skipped, where the host can", matched_fields=("trigger",)),
+    EventKind("post-context-compact", ("PostCompact",), ("trigger", "token_count", "token_count_after"), RECORDED,
+        matched_fields=("trigger",)),
     EventKind("permission-request", ("PermissionRequest",), _TOOL_FIELDS, "denied", extension=True,
         rewrites_input=True),
-    EventKind("notification", ("Notification",), ("message", "title"), "none", extension=True),
+    EventKind("notification", ("Notification",), ("message", "title"), "none", extension=True,
+        matched_fields=("notification_type", "message")),
     EventKind("pre-step", ("BeforeStep",), ("step_count",), "none; a stop ends the run", extension=True),
     EventKind("post-step", ("AfterStep",), ("step_count",), "none; a stop ends the run", extension=True),
-    EventKind("turn-failure", ("StopFailure", "AgentFailed"), ("error",), "none", extension=True),
+    EventKind("turn-failure", ("StopFailure", "AgentFailed"), ("error",), "none", extension=True,
+        matched_fields=("error",)),
 )  # fmt: skip
 
 # An event of a host that has no counterpart here.
@@ -123,7 +132,7 @@ def find_kind(name: str) -> EventKind:
 
 def parse_host_object(data: bytes) -> dict[str, Any]:
     if not data.strip():
-        raise DialectError("standard input is empty: send the event as one JSON object")
+        raise NotJson("standard input is empty: send the event as one JSON object")
     try:
         fields = loads(decode(data))
     except JsonLimitError as error:
@@ -132,7 +141,7 @@ def parse_host_object(data: bytes) -> dict[str, Any]:
     except JsonError as error:
         raise NotJson(f"the event on standard input is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise DialectError(f"the event on standard input is {describe_json_type(fields)}, not a JSON object")
+        raise NotJson(f"the event on standard input is {describe_json_type(fields)}, not a JSON object")
     found: dict[str, Any] = fields  # pyright: ignore[reportUnknownVariableType]
     return found
 

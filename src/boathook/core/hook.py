@@ -74,6 +74,10 @@ class Command(Value):
     words: tuple[str, ...] | None = None
     shell: str = ""
     root: str = ""
+    # What its entry sets in its environment.
+    variables: tuple[tuple[str, str], ...] = ()
+    # Where it runs, from the folder of the project, "" if it runs there.
+    cwd: str = ""
 
     @property
     def line(self) -> str:
@@ -132,6 +136,14 @@ class Needs(Value):
     os: tuple[str, ...] = ()
 
 
+# From public hooks: what guides and templates invent. The event comes on standard input.
+UNSET_VARIABLES = (
+    *("STDIN_JSON", "HOOK_INPUT", "TOOL_INPUT", "TOOL_NAME", "TOOL_OUTPUT", "CLAUDE_TOOL_*", "CLAUDE_FILE_PATH"),
+    *("CLAUDE_FILE_PATHS", "CLAUDE_HOOK_INPUT", "CLAUDE_HOOK_EVENT", "CLAUDE_EVENT_TYPE", "CLAUDE_NOTIFICATION"),
+    *("CLAUDE_PROMPT", "CLAUDE_USER_PROMPT", "CLAUDE_TRANSCRIPT_PATH", "CLAUDE_COMMAND", "CLAUDE_BASH_COMMAND"),
+)
+
+
 class HookDialect(Value):
     """What hooks read and write: a row. `module` has its functions, and is imported when one of them is first called."""
 
@@ -145,11 +157,21 @@ class HookDialect(Value):
     variable_prefixes: tuple[str, ...] = ("AGENT", "KIMI")
     project_variables: tuple[str, ...] = ("CLAUDE_PROJECT_DIR", "MONOCO_PROJECT_ROOT")
     env_file_variable: str = "CLAUDE_ENV_FILE"
+    # Names that people take for variables of an agent, and that hooks of this dialect do not get (`*` stands for any text).
+    unset_variables: tuple[str, ...] = UNSET_VARIABLES
     # The events that hooks of this dialect cannot have.
     missing_events: tuple[str, ...] = ()
+    # The agent for whose hooks it is, if its module serves several.
+    host: str = ""
+    # More variables for hooks that are commands: those with the session, and with the folder of the event.
+    session_variables: tuple[str, ...] = ()
+    work_dir_variables: tuple[str, ...] = ()
+    # Whether its agent has a tool for patches; if not, a hook for all tools is asked about each file of a patch.
+    knows_patches: bool = True
 
     def load_functions(self) -> Any:
-        return __import__(self.module, fromlist=["write_event"])
+        module = __import__(self.module, fromlist=["write_event"])
+        return module.find_agent_hooks(self.host) if self.host else module
 
     def write_event(self, event: Event, trigger: str) -> bytes:
         written: bytes = self.load_functions().write_event(event, trigger)
@@ -232,7 +254,12 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
     plain = hook.to_dict() | {
         "kind": hook.kind.name if hook.kind else None,
         "handler": (HANDLER_NAMES[type(hook.handler)], *hook.handler.to_tuple()),
-        "matcher": (_pattern_to_data(matcher.tool), _pattern_to_data(matcher.pattern), *matcher.to_tuple()[2:]),
+        "matcher": (
+            _pattern_to_data(matcher.tool),
+            _pattern_to_data(matcher.pattern),
+            matcher.tool_kinds,
+            tuple((name, _pattern_to_data(pattern)) for name, pattern in matcher.fields),
+        ),
         "dialect": hook.dialect.name,
         "needs": hook.needs.to_tuple(),
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in hook.diagnostics),
@@ -245,11 +272,13 @@ def hook_from_data(
     data: tuple[Any, ...], kinds: dict[str, EventKind], find_hook_dialect: Callable[[str], HookDialect]
 ) -> Hook:
     plain = dict(zip(Hook.FIELDS, data, strict=True))
-    tool, pattern, *rest = plain["matcher"]
+    tool, pattern, tool_kinds, field_patterns = plain["matcher"]
     word, *fields = plain["handler"]
     plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
     plain["handler"] = HANDLERS[word](*fields)
-    matcher = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), *rest)
+    # Every one of them was written with a pattern.
+    matched = tuple([(name, found) for name, one in field_patterns if (found := _pattern_from_data(one))])
+    matcher = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), tool_kinds, matched)
     plain["matcher"] = ALL if matcher.is_all else matcher
     plain["dialect"] = find_hook_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])

@@ -21,10 +21,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from boathook.core.event import Event
+    from boathook.core.event import Event, EventKind
     from boathook.core.pattern_search import Search
 
 TOOL_NAME = "tool_name"
+# What a matcher may ask about a tool call.
+TOOL_KEYS = ("tool", "pattern", "kind")
 MAX_PATTERN_CHARS = 4096
 # About how large the program of a pattern may become: RE2 takes a microsecond or two for each instruction.
 MAX_PATTERN_WEIGHT = 20_000
@@ -32,6 +34,7 @@ MAX_PATTERN_WEIGHT = 20_000
 _MAX_WEIGHT_TOGETHER, _MIN_PATTERN_WEIGHT = 60_000, 150
 # The weight of a class such as \pL, which has hundreds of ranges.
 _CLASS_WEIGHT = 1200
+_MAX_SHOWN_CHARS = 200
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-,| ")
 
 
@@ -113,6 +116,11 @@ def compile_names(source: str, allowance: PatternAllowance | None = None) -> Pat
     return _make_pattern(f"^(?:{'|'.join(name for name in names if name)})$", source, allowance)
 
 
+def compile_written(source: str, written: str, allowance: PatternAllowance | None = None) -> Pattern:
+    """Compile a pattern that is shown to people as they wrote it."""
+    return _make_pattern(source, written, allowance)
+
+
 def _make_pattern(source: str, written: str, allowance: PatternAllowance | None) -> Pattern:
     weight = compute_weight(source)
     if weight > MAX_PATTERN_WEIGHT:
@@ -187,17 +195,19 @@ def _read_count(text: str) -> int:
 class Matcher(Value):
     tool: Pattern | None = None
     pattern: Pattern | None = None
-    subject: str = TOOL_NAME
     # Kinds of tools (see `core.tool_kinds`), one of which a call must be of.
     tool_kinds: tuple[str, ...] = ()
+    # Fields of the event, each with a pattern that must be found in it.
+    fields: tuple[tuple[str, Pattern], ...] = ()
 
     @property
     def pattern_sources(self) -> tuple[str, ...]:
-        return tuple(pattern.source for pattern in (self.tool, self.pattern) if pattern is not None)
+        patterns = (self.tool, self.pattern, *(pattern for _, pattern in self.fields))
+        return tuple(pattern.source for pattern in patterns if pattern is not None)
 
     def explain_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
-        if self.subject != TOOL_NAME:
-            return self._explain_subject_mismatch(event)
+        if self.fields and (reason := self._explain_field_mismatch(event)):
+            return reason
         if not event.kind.has_tool:
             return ""
         if self.tool_kinds and not self._has_kind(event):
@@ -205,13 +215,17 @@ class Matcher(Value):
         reason = self._explain_call_mismatch(event, texts)
         return "" if reason and self._select_file_calls(event) else reason
 
-    def select_calls(self, event: Event) -> tuple[Event, ...]:
-        """Return the calls that a hook is asked about: the event, or one for each file of a patch in it."""
+    def select_calls(self, event: Event, *, knows_patches: bool = True) -> tuple[Event, ...]:
+        """Return the calls that a hook is asked about: the event, or one for each file of a patch in it.
+
+        A hook that does not know patches, because its agent has none, would not see the files in a whole one.
+        """
         # A hook that names kinds is asked once, and gets a list of the files.
         if self.tool_kinds:
             return (event,)
-        files = self._select_file_calls(event)
-        return files if files and self._explain_call_mismatch(event) else (event, *files)
+        files = self._select_file_calls(event, knows_patches=knows_patches)
+        is_unreadable = event.tool_name == PATCH_TOOL and not knows_patches
+        return files if files and (is_unreadable or self._explain_call_mismatch(event)) else (event, *files)
 
     def _has_kind(self, event: Event) -> bool:
         from boathook.core.tool_kinds import find_call_kinds
@@ -224,12 +238,13 @@ class Matcher(Value):
 
         return bool(list_file_calls(event))
 
-    def _select_file_calls(self, event: Event) -> tuple[Event, ...]:
+    def _select_file_calls(self, event: Event, *, knows_patches: bool = True) -> tuple[Event, ...]:
         # Who names the tool of patches sees the whole patch; who names shells may not look for patches in commands.
-        names_files = self.lists_writes if self.tool_kinds else self.tool is not None
-        if not names_files or self.subject != TOOL_NAME or not event.patch:
+        names_files = self.lists_writes if self.tool_kinds else self.tool is not None or not knows_patches
+        if not names_files or not event.patch:
             return ()
-        if self.tool is not None and event.tool_name == PATCH_TOOL and any(map(self.tool.search, event.tool_names)):
+        is_whole = knows_patches and self.tool is not None and event.tool_name == PATCH_TOOL
+        if is_whole and self.tool is not None and any(map(self.tool.search, event.tool_names)):
             return ()
         from boathook.core.patch import list_file_calls
 
@@ -242,11 +257,14 @@ class Matcher(Value):
             return f"input does not match '{self.pattern.display_text}'"
         return ""
 
-    def _explain_subject_mismatch(self, event: Event) -> str:
-        value = event.data.get(self.subject)
-        if self.tool is None or not isinstance(value, str) or self.tool.search(value):
-            return ""
-        return f"{self.subject} '{value}' does not match '{self.tool.display_text}'"
+    def _explain_field_mismatch(self, event: Event) -> str:
+        for name, pattern in self.fields:
+            value = event.data.get(name)
+            # A field that was not sent, is not text or is too long to be searched cannot speak against a hook.
+            if isinstance(value, str) and len(value) <= MAX_TEXT_CHARS and not pattern.search(value):
+                shown = value if len(value) <= _MAX_SHOWN_CHARS else f"{value[:_MAX_SHOWN_CHARS]}…"
+                return f"{name} '{shown}' does not match '{pattern.display_text}'"
+        return ""
 
     def is_sure(self, event: Event) -> bool:
         """Whether a hook that was asked saw all of a call, and not only because of a limit of matching: only then it may allow."""
@@ -255,7 +273,9 @@ class Matcher(Value):
             return False
         if self.pattern is not None and len(dumps(event.tool_input)) > MAX_TEXT_CHARS:
             return False
-        return (self.tool is None and self.pattern is None) or not has_unfinished_search()
+        if any(len(str(event.data.get(name, ""))) > MAX_TEXT_CHARS for name, _ in self.fields):
+            return False
+        return not self.pattern_sources or not has_unfinished_search()
 
     @property
     def lists_writes(self) -> bool:
@@ -264,18 +284,31 @@ class Matcher(Value):
 
     @property
     def is_all(self) -> bool:
-        return self.tool is None and self.pattern is None and not self.tool_kinds
+        return self.tool is None and self.pattern is None and not self.tool_kinds and not self.fields
 
     def limit_engines(self) -> Matcher:
         tool, pattern = (one.limit_engines() if one else None for one in (self.tool, self.pattern))
-        return self.replace(tool=tool, pattern=pattern)
+        fields = tuple((name, one.limit_engines()) for name, one in self.fields)
+        return self.replace(tool=tool, pattern=pattern, fields=fields)
 
     def allow_engines(self) -> Matcher:
         tool, pattern = (one.allow_engines() if one else None for one in (self.tool, self.pattern))
-        return self if (tool, pattern) == (self.tool, self.pattern) else self.replace(tool=tool, pattern=pattern)
+        fields = tuple((name, one.allow_engines()) for name, one in self.fields)
+        is_same = (tool, pattern, fields) == (self.tool, self.pattern, self.fields)
+        return self if is_same else self.replace(tool=tool, pattern=pattern, fields=fields)
 
 
 ALL = Matcher()
+
+
+def make_field_matcher(name: str, pattern: Pattern) -> Matcher:
+    """Return the matcher of a form of hooks that has one pattern, for the tool's name or for another field."""
+    return Matcher(pattern) if name == TOOL_NAME else Matcher(fields=((name, pattern),))
+
+
+def list_matcher_keys(kind: EventKind) -> tuple[str, ...]:
+    """Return what a matcher of HOOK.md can ask at an event."""
+    return (*(TOOL_KEYS if kind.has_tool else ()), *kind.matched_fields)
 
 
 class InputTexts:

@@ -79,12 +79,13 @@ class Question(Value):
 
 
 class CallPermit(Value):
-    """A person's permission for one call; it counts from `begin` until `end`."""
+    """A person's permission for one call; it counts from `begin` until `end`, if the ledger has its record at `record`."""
 
     id: str
     digest: str
     begin: float
     end: float
+    record: str
     objections: tuple[Objection, ...]
 
     def to_json(self) -> dict[str, Any]:

@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SHELL_NAMES = ("sh", "bash", "dash", "zsh", "ksh")
 SHELL_KEYWORDS = ("if", "then", "else", "elif", "while", "until", "do", "{", "!", "time")
 MAX_NESTING = 8
 

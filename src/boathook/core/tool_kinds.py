@@ -65,7 +65,12 @@ _READ_MARKS = (
 )
 _SHELL_MARKS = (
     *("shell", "bash", "exec", "run", "command", "cmd", "terminal", "process", "script", "console", "eval", "repl"),
-    *("spawn", "launch", "start", "ssh", "python", "node"),
+    *("spawn", "launch", "start", "ssh", "python", "node", "stdin", "send_key", "sendkey"),
+)
+# What the name of a tool or of a key has in it if it is about program code.
+_CODE_MARKS = (
+    *("_code_", "_source_", "_cell_", "_cells_", "_python", "_javascript", "_typescript", "_js_", "_node_", "_repl_"),
+    *("_jupyter", "_notebook", "_ipython", "_snippet", "_expression", "_ruby_", "_perl_", "_lua_", "_php_"),
 )
 NETWORK_MARKS = ("web", "browser", "internet", "http", "crawl", "scrap", "navigat")
 PATH, COMMAND, ADDRESS = "path", "command", "address"
@@ -93,7 +98,10 @@ _MOVE_ENDS = ("", "path", "file", "filepath", "filename", "name", "uri", "dir", 
 MOVE_KEYS = tuple((old + end, new + end) for old, new in _MOVES for end in _MOVE_ENDS if (old, end) != ("old", ""))
 _OLD_PLACE_KEYS = frozenset([old for old, _ in MOVE_KEYS])
 _COMMAND_KEYS = frozenset(
-    ("command", "commands", "cmd", "cmds", "commandline", "script", "code", "args", "argv", "input", "program", "text")
+    (
+        *("command", "commands", "cmd", "cmds", "commandline", "script", "args", "argv", "input", "program", "text"),
+        *("stdin", "chars", "keys", "keystrokes"),
+    )
 )
 _ADDRESS_KEYS = frozenset(("url", "urls", "href", "link", "links", "address", "website", "endpoint"))
 # The text that a file gets.
@@ -149,6 +157,12 @@ def make_marked_name(tool: str) -> str:
     return f"_{plain}_\n_{apart}_".lower() if apart != plain else f"_{plain}_".lower()
 
 
+def has_code_mark(name: str) -> bool:
+    """Whether a tool or a key is called after program code: `executeCode`, `python_code`, `source` of a cell."""
+    marked = make_marked_name(name)
+    return any(mark in marked for mark in _CODE_MARKS)
+
+
 def _find_shapes(tool_input: "Any") -> "set[str]":
     """Return what the keys of an input are likely to hold; any input has the shape ""."""
     shapes = {""}
@@ -158,6 +172,8 @@ def _find_shapes(tool_input: "Any") -> "set[str]":
         if isinstance(item, dict):
             keys = {shorten_key(str(key)) for key, value in item.items() if value}
             shapes.update([_find_shape(key) for key in keys])
+            if any(has_code_mark(str(key)) for key, value in item.items() if value):
+                shapes.add(COMMAND)
             if not keys.isdisjoint(_OLD_PLACE_KEYS) and any(old in keys and new in keys for old, new in MOVE_KEYS):
                 shapes.add(PATH)
             pending.extend(item.values())

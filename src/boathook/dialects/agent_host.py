@@ -72,7 +72,7 @@ class AgentHost(HostDialect):
         self.project_at = self.host.project_at
         self.env_file_variable = self.host.env_file_variable
         self.hides_messages, self.shows_stderr = bool(self.host.message_unseen), not self.host.message
-        self.hides_reasons = self.host.hides_reasons
+        self.hides_reasons, self.marks_refused_stops = self.host.hides_reasons, self.host.marks_refused_stops
 
     def read_event(self, data: bytes, name: str | None = None) -> Event:
         fields = parse_host_object(data)

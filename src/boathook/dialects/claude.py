@@ -1,4 +1,7 @@
-"""The dialect of hooks in settings.json, for every host; `hosts.claude_events` lists what each event can express."""
+"""The dialect of hooks in settings.json, for every host; `hosts.claude_events` lists what each event can express.
+
+The hooks of several other agents answer in the same way, with other words: `AnswerRules` says what differs.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from boathook.core.hook import Http, Prompt
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
+from boathook.core.value import Value
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit
 from boathook.dialects.answers import (
     ANY_VALUE,
@@ -20,12 +24,13 @@ from boathook.dialects.answers import (
     refuse_hidden_json,
     to_texts,
 )
-from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, HookEvent
 from boathook.hosts.host import load_host
 from boathook.hosts.tool_names import CLAUDE_TOOLS, find_claude_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from boathook.dialects.answers import Types
@@ -35,7 +40,13 @@ if TYPE_CHECKING:
 DEFAULT_FIELDS: tuple[tuple[str, Any], ...] = (("transcript_path", ""), ("permission_mode", "default"))
 
 _PERMISSION_DECISIONS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK, "defer": Decision.ASK}
-_OLD_DECISIONS = {"approve": Decision.ALLOW, "block": Decision.BLOCK}
+_OLD_DECISIONS = {
+    "approve": Decision.ALLOW,
+    "block": Decision.BLOCK,
+    "allow": Decision.ALLOW,
+    "deny": Decision.BLOCK,
+    "ask": Decision.ASK,
+}
 _BEHAVIORS = {"allow": Decision.ALLOW, "deny": Decision.BLOCK}
 ANSWER_TYPES: Types = {
     "continue": FLAG,
@@ -47,6 +58,7 @@ ANSWER_TYPES: Types = {
     "hookSpecificOutput": OBJECT,
 }
 _NESTED = "hookSpecificOutput"
+_TOOL_CALL, _PERMISSION_REQUEST = "pre-tool-call", "permission-request"
 NESTED_TYPES: Types = {
     "hookEventName": TEXT,
     "permissionDecision": TEXT,
@@ -64,12 +76,21 @@ _DELETE_TOOL, _EDIT_TEXTS = FILE_CHANGES["delete"][0], ("old_string", "new_strin
 _DECISIVE = ("decision", "continue", _NESTED, "permissionDecision", "systemMessage")
 
 
+class AnswerRules(Value):
+    """How answers are read at one event: its row, the words of `decision`, and what turns an answer and an input into ours."""
+
+    row: HookEvent
+    rename_input: Callable[[Event, Any], Any]
+    words: tuple[str, ...] = ("approve", "block")
+    translate: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+
 def _flatten_message(name: str, value: Any) -> Any:
     plain = name == "final_message" and isinstance(value, dict) and isinstance(value.get("content"), str)
     return value["content"] if plain else value
 
 
-def _make_fields(event: Event, row: ClaudeEvent | None) -> dict[str, Any]:
+def _make_fields(event: Event, row: HookEvent | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
     data = {names.get(key, key): _flatten_message(key, value) for key, value in event.data.items()}
     event_name = row.name if row else data.get("hook_event_name") or event.kind.name
@@ -119,18 +140,23 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
     is_remote = isinstance(call.hook.handler, Prompt | Http)
     if is_remote and end.code != 0:
         raise AnswerError(FAILED, read_stderr_reason(end) or describe_exit(end))
-    row = CLAUDE_EVENTS_BY_KIND.get(call.event.kind.name) or ClaudeEvent(
+    row = CLAUDE_EVENTS_BY_KIND.get(call.event.kind.name) or HookEvent(
         call.event.kind.name, call.event.kind.name, refuses=True, context=True
     )
+    return read_by_rules(call, end, AnswerRules(row, _rename_keys))
+
+
+def read_by_rules(call: Call, end: Exit, rules: AnswerRules) -> tuple[Outcome, tuple[str, ...]]:
+    row = rules.row
     if end.code == 2:
-        return _read_refusal(call, row, end)
+        return _read_refusal(call, rules, end)
     try:
         if end.overflow:
             raise JsonError("it is longer than 1 MiB")
         text = decode(end.stdout).strip()
         if isinstance(call.hook.handler, Prompt):
             return _read_judgement(call, text)
-        answer = _parse_answer(text)
+        answer = _parse_answer(text, rules)
     except JsonError as error:
         if end.code != 0:
             raise AnswerError(FAILED, describe_exit(end)) from None
@@ -140,7 +166,7 @@ def read_answer(call: Call, end: Exit, *, strict: bool = False) -> tuple[Outcome
             raise AnswerError(FAILED, describe_exit(end))
         plain = to_texts(text)
         return (Outcome(contexts=plain) if row.plain else Outcome(logs=plain)) if plain else NOTHING, ()
-    outcome, notes = _AnswerReader(call, row, answer).read()
+    outcome, notes = _AnswerReader(call, rules, answer).read()
     return (outcome, notes) if end.code == 0 else _read_failed_answer(call, end, outcome, notes)
 
 
@@ -157,18 +183,21 @@ def _read_failed_answer(
     return outcome, notes
 
 
-def _parse_answer(text: str) -> dict[str, Any] | None:
+def _parse_answer(text: str, rules: AnswerRules) -> dict[str, Any] | None:
     # Claude Code reads nothing else as JSON.
     if not text.startswith("{"):
         refuse_hidden_json(text, _DECISIVE)
         return None
     answer: dict[str, Any] = loads(text)
+    if rules.translate is not None:
+        answer = rules.translate(answer)
     check_types(answer, ANSWER_TYPES)
     nested = answer.get(_NESTED) or {}
     check_types(nested, NESTED_TYPES, f"{_NESTED}.")
     check_types(nested.get("decision") or {}, PERMISSION_TYPES, f"{_NESTED}.decision.")
     hint = f" (a tool call is denied with {_NESTED}.permissionDecision)"
-    _check_decision(answer.get("decision"), _OLD_DECISIONS, "decision", hint)
+    words = {word: _OLD_DECISIONS[word] for word in rules.words}
+    _check_decision(answer.get("decision"), words, "decision", hint)
     _check_decision(nested.get("permissionDecision"), _PERMISSION_DECISIONS, f"{_NESTED}.permissionDecision")
     _check_decision((nested.get("decision") or {}).get("behavior"), _BEHAVIORS, f"{_NESTED}.decision.behavior")
     return answer
@@ -179,16 +208,16 @@ def _check_decision(word: str | None, words: dict[str, Decision], key: str, hint
         raise JsonError(f"unknown '{key}' {word!r} (known: {', '.join(words)}){hint}")
 
 
-def _read_refusal(call: Call, row: ClaudeEvent, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
+def _read_refusal(call: Call, rules: AnswerRules, end: Exit) -> tuple[Outcome, tuple[str, ...]]:
     """Read exit 2: a block if the event can be refused, else a message to the person. JSON can only add to that."""
-    outcome, reason = NOTHING, read_stderr_reason(end)
+    row, outcome, reason = rules.row, NOTHING, read_stderr_reason(end)
     notes: tuple[str, ...] = ()
     try:
-        answer = _parse_answer(decode(end.stdout).strip()) or {}
+        answer = _parse_answer(decode(end.stdout).strip(), rules) or {}
     except JsonError:
         answer = {}
     if answer:
-        outcome, notes = _AnswerReader(call, row, answer).read()
+        outcome, notes = _AnswerReader(call, rules, answer).read()
         reasons = "\n".join(text for decision, text in outcome.all_reasons if decision != Decision.STOP)
         reason = reason or reasons or (clean_text(answer.get("reason") or "", MAX_REASON_CHARS) if row.refuses else "")
         if outcome.decision != Decision.STOP:
@@ -211,9 +240,17 @@ def _read_judgement(call: Call, text: str) -> tuple[Outcome, tuple[str, ...]]:
     return Outcome.block(reason or default_reason(call.hook)), ()
 
 
+def _rename_keys(event: Event, new_input: dict[str, Any]) -> dict[str, Any]:
+    if event.tool_name == _DELETE_TOOL and HOST_TOOL in event.data:
+        added = [key for key in _EDIT_TEXTS if new_input.get(key) == "" and key not in event.tool_input]
+        return {key: value for key, value in new_input.items() if key not in added}
+    keys = _find_claude_keys(event)
+    return {keys.get(key, key): value for key, value in new_input.items()} if keys else new_input
+
+
 class _AnswerReader:
-    def __init__(self, call: Call, row: ClaudeEvent, answer: dict[str, Any]) -> None:
-        self.call, self.row, self.answer = call, row, answer
+    def __init__(self, call: Call, rules: AnswerRules, answer: dict[str, Any]) -> None:
+        self.call, self.rules, self.row, self.answer = call, rules, rules.row, answer
         self.nested: dict[str, Any] = answer.get(_NESTED) or {}
         self.permission: dict[str, Any] = self.nested.get("decision") or {}
         self.notes: list[str] = []
@@ -241,7 +278,10 @@ class _AnswerReader:
         kind, nested = self.call.event.kind, self.nested
         inputs = (self.permission.get("updatedInput"), nested.get("updatedInput"))
         outputs = (nested.get("updatedToolOutput"), nested.get("updatedMCPToolOutput"))
-        new_input = self._rename_keys(self._change("updatedInput", *inputs, can_change=kind.rewrites_input))
+        new_input = self._change("updatedInput", *inputs, can_change=kind.rewrites_input)
+        if isinstance(new_input, dict):
+            # Our keys, so that the hooks that follow find what they look for.
+            new_input = self.rules.rename_input(self.call.event, new_input)
         new_output = self._change("updatedToolOutput", *outputs, can_change=kind.rewrites_output)
         outcome = Outcome(decision, reasons, new_input, new_output, contexts, messages)
         self._report_unused_keys()
@@ -252,10 +292,10 @@ class _AnswerReader:
 
     def _read_newer(self) -> tuple[Decision, Reasons]:
         word = self.nested.get("permissionDecision")
-        if word is not None and self.row.name != "PreToolUse":
+        if word is not None and self.row.kind_name != _TOOL_CALL:
             self._note_no_effect("'permissionDecision'")
             word = None
-        if self.permission and self.row.name != "PermissionRequest":
+        if self.permission and self.row.kind_name != _PERMISSION_REQUEST:
             self._note_no_effect(f"'{_NESTED}.decision'")
             self.permission = {}
         if word is not None:
@@ -274,8 +314,9 @@ class _AnswerReader:
 
     def _read_older(self) -> tuple[Decision, Reasons]:
         word = self.answer.get("decision")
-        if word == "approve" and self.row.name not in ("PreToolUse", "PermissionRequest"):
-            self._note_no_effect("'approve'")
+        is_decided = self.row.kind_name in (_TOOL_CALL, _PERMISSION_REQUEST)
+        if word is not None and _OLD_DECISIONS[word] != Decision.BLOCK and not is_decided:
+            self._note_no_effect(f"'{word}'")
             word = None
         if word is None:
             return Decision.NONE, ()
@@ -291,17 +332,6 @@ class _AnswerReader:
             self._note_no_effect(f"'{key}'")
             return ABSENT
         return value
-
-    def _rename_keys(self, new_input: Any) -> Any:
-        """Give a changed input our keys, so that the hooks that follow find what they look for."""
-        event = self.call.event
-        if not isinstance(new_input, dict):
-            return new_input
-        if event.tool_name == _DELETE_TOOL and HOST_TOOL in event.data:
-            added = [key for key in _EDIT_TEXTS if new_input.get(key) == "" and key not in event.tool_input]
-            return {key: value for key, value in new_input.items() if key not in added}
-        keys = _find_claude_keys(event)
-        return {keys.get(key, key): value for key, value in new_input.items()} if keys else new_input
 
     def _report_unused_keys(self) -> None:
         name = self.nested.get("hookEventName")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Verdict
 
 NATIVE = "native"
+_NO_AGENT_HAS = ("post-agent-turn", "post-agent-turn-stop", "pre-step", "post-step")
+_PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "MONOCO_PROJECT_ROOT")
 _ROWS = (
     HookDialect(NATIVE, f"{__package__}.native"),
     HookDialect(
@@ -21,7 +23,75 @@ _ROWS = (
         f"{__package__}.claude",
         folder_variables=("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"),
         empty_variables=("CLAUDE_CODE_REMOTE",),
-        missing_events=("post-agent-turn", "post-agent-turn-stop", "pre-step", "post-step"),
+        missing_events=_NO_AGENT_HAS,
+    ),
+    HookDialect(
+        "codex",
+        f"{__package__}.agent_hook",
+        folder_variables=("", "PLUGIN_ROOT"),
+        missing_events=(*_NO_AGENT_HAS, "turn-failure", "notification"),
+        host="codex",
+    ),
+    HookDialect(
+        "gemini",
+        f"{__package__}.agent_hook",
+        folder_variables=("GEMINI_PROJECT_DIR", ""),
+        project_variables=(*_PROJECT_VARIABLES, "GEMINI_PROJECT_DIR"),
+        missing_events=(
+            *_NO_AGENT_HAS,
+            "permission-request",
+            "pre-subagent",
+            "post-subagent",
+            "post-context-compact",
+            "turn-failure",
+        ),
+        host="gemini",
+        knows_patches=False,
+        session_variables=("GEMINI_SESSION_ID",),
+        work_dir_variables=("GEMINI_CWD",),
+    ),
+    HookDialect(
+        "qwen",
+        f"{__package__}.agent_hook",
+        folder_variables=("QWEN_PROJECT_DIR", ""),
+        project_variables=(*_PROJECT_VARIABLES, "QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR"),
+        missing_events=_NO_AGENT_HAS,
+        host="qwen",
+        knows_patches=False,
+    ),
+    HookDialect(
+        "cursor",
+        f"{__package__}.agent_hook",
+        folder_variables=("CURSOR_PROJECT_DIR", ""),
+        empty_variables=("CURSOR_VERSION", "CURSOR_USER_EMAIL", "CURSOR_TRANSCRIPT_PATH", "CURSOR_CODE_REMOTE"),
+        project_variables=(*_PROJECT_VARIABLES, "CURSOR_PROJECT_DIR"),
+        missing_events=(
+            *_NO_AGENT_HAS,
+            "permission-request",
+            "post-context-compact",
+            "turn-failure",
+            "notification",
+        ),
+        host="cursor",
+        knows_patches=False,
+    ),
+    HookDialect(
+        "copilot",
+        f"{__package__}.agent_hook",
+        folder_variables=("COPILOT_PROJECT_DIR", ""),
+        project_variables=(*_PROJECT_VARIABLES, "COPILOT_PROJECT_DIR"),
+        missing_events=(*_NO_AGENT_HAS, "post-context-compact"),
+        host="copilot",
+    ),
+    HookDialect(
+        "kimi", f"{__package__}.agent_hook", missing_events=_NO_AGENT_HAS, host="kimi-code", knows_patches=False
+    ),
+    HookDialect(
+        "kimi-cli",
+        f"{__package__}.agent_hook",
+        missing_events=(*_NO_AGENT_HAS, "permission-request"),
+        host="kimi-cli",
+        knows_patches=False,
     ),
 )
 HOOK_DIALECTS = {row.name: row for row in _ROWS}
@@ -46,6 +116,7 @@ class HostDialect:
     shows_stderr = True
     # Whether the reason of a refused call reaches nobody, so that the model gets it when the session goes on.
     hides_reasons = False
+    marks_refused_stops = False
 
     def __init__(self, name: str) -> None:
         self.name = name

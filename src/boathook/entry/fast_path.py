@@ -14,7 +14,7 @@ if "boathook" not in sys.modules:
 from boathook.catalog_cache.format import load_compiled, may_match, may_match_tool
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, get_at_place, iter_leaves, loads
 from boathook.entry.options import parse_options
-from boathook.sources.source import SOURCES
+from boathook.sources.source import SOURCES, choose_sources, list_default_sources
 from boathook.system.locations import (
     OWN_FOLDER,
     RealPaths,
@@ -39,7 +39,7 @@ TRUSTED_NOTE = "trusted-"
 # As in `core.disarm_prefilter`, which is imported only if these leave something open.
 VAGUE_SIGNS = frozenset("*?[{$`>")
 NO_QUOTES = {39: None, 34: None, 92: None}
-NO_SEPARATORS = {ord(sign): " " for sign in ";|&()<=,"}
+NO_SEPARATORS = {ord(sign): " " for sign in ";|&()<=,!:@"}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,12 +140,12 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
     if call is None:
         return None
-    kinds, tool_names, tool_input, has_context = call
+    kinds, tool_names, tool_input, has_context, fields = call
     if _has_unreported(compiled, locations, event, rule, has_context=has_context):
         return None
     if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
-    is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input) for kind in kinds)
+    is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input, fields) for kind in kinds)
     if is_wanted or any(_may_be_protected(compiled, kind, tool_names, tool_input, event, rule) for kind in kinds):
         return None
     answer: bytes = rule["answer"]
@@ -163,8 +163,7 @@ def _find_catalogue(options: "Options", event: "dict[str, Any]", env: "Any") -> 
     ]
     for start in dict.fromkeys(guesses):
         for _ in range(2):
-            locations = _locate(options, start, env)
-            compiled = load_compiled(locations) if locations is not None else None
+            locations, compiled = _load_catalogue(options, start, env)
             if compiled is None:
                 break
             row = compiled.section(f"host {options.host}")
@@ -184,11 +183,29 @@ def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "
     return "" if "/./" in start + "/" or "/../" in start + "/" else start
 
 
-def _locate(options: "Options", start: str, env: "Any") -> "Any":
+def _load_catalogue(options: "Options", start: str, env: "Any") -> "tuple[Any, Any]":
+    """Return the locations of a start and their catalogue, None if there is none; it says which sources are enabled."""
     if not start or (options.project is not None and not is_dir(options.project)):
-        return None
+        return None, None
+    locations = _locate(options, start, env)
+    compiled = load_compiled(locations)
+    rules = compiled.head["source_rules"] if compiled is not None else ()
+    enabled = choose_sources(rules, locations.real_start) if rules else ()
+    if rules and enabled != list_default_sources():
+        locations = _locate(options, start, env, enabled)
+        compiled = load_compiled(locations)
+    return locations, compiled
+
+
+def _locate(options: "Options", start: str, env: "Any", enabled: "tuple[str, ...] | None" = None) -> "Any":
     return resolve_locations(
-        SOURCES, start, env, given=options.folders, without=options.without, trust_all=options.trust_all
+        SOURCES,
+        start,
+        env,
+        given=options.folders,
+        without=options.without,
+        enabled=enabled,
+        trust_all=options.trust_all,
     )
 
 
@@ -204,18 +221,18 @@ def _is_well_formed(event: "dict[str, Any]", rule: "dict[str, Any]") -> bool:
 
 def _find_call(
     compiled: "Any", options: "Options", event: "dict[str, Any]", rule: "dict[str, Any]", events: "Any", tools: "Any"
-) -> "tuple[Any, Any, Any, bool] | None":
+) -> "tuple[Any, Any, Any, bool, dict[str, Any]] | None":
     names = [event[key] for key in rule["event_keys"] if event.get(key) is not None]
     rows = {events.get(name) for name in ([options.event, *names] if options.event is not None else names)}
     row = rows.pop() if len(rows) == 1 else None
     if row is None:
         return None
-    kinds, required_key, tool_name, name_places, input_places, has_context = row
+    kinds, required_key, tool_name, name_places, input_places, has_context, field_places = row
     if required_key and not event.get(required_key):
         return None
     # No tool is called.
     if not name_places:
-        return kinds, ("",), {}, has_context
+        return kinds, ("",), {}, has_context, {key: _find_value(event, places) for key, places in field_places}
     name, tool_input = _find_value(event, name_places), _find_value(event, input_places)
     name = tool_name if name is None and tool_name else name
     # An input that is a text may be JSON, which the engine parses first.
@@ -248,7 +265,7 @@ def _find_call(
     text_key = {"Shell": "command", "PatchFile": "patch"}.get(all_names[0])
     if text_key and tool_input and not isinstance(tool_input.get(text_key), str):
         return None
-    return kinds, all_names, tool_input, has_context
+    return kinds, all_names, tool_input, has_context, {}
 
 
 def _list_names_of_servers(rule: "dict[str, Any]", name: str, fields: "dict[str, Any]") -> "tuple[str, ...]":
@@ -313,10 +330,14 @@ def _find_value(event: "dict[str, Any]", places: "tuple[str, ...]") -> "Any":
     return None
 
 
-def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]", tool_input: "Any") -> bool:
+def _may_be_wanted(
+    compiled: "Any", kind: "str | None", tools: "tuple[str, ...]", tool_input: "Any", fields: "dict[str, Any]"
+) -> bool:
     rows = compiled.section(f"rows {kind}") if kind is not None else None
     if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
         return True
+    if kind not in compiled.head["with_tool"]:
+        return any(all(_may_match_field(fields.get(name), *words) for name, *words in row) for row in rows)
     tool_input = {} if tool_input is None else tool_input
     has_patch = _may_be_patch(tools[0], tool_input)
     if any(row[0][2] for row in rows):
@@ -329,6 +350,12 @@ def _may_be_wanted(compiled: "Any", kind: "str | None", tools: "tuple[str, ...]"
     text = "\n".join((*iter_leaves(tool_input), whole))
     gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
+
+
+def _may_match_field(value: "Any", equal: "tuple[str, ...]", inside: "tuple[str, ...]") -> bool:
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
+        return True
+    return value in equal or any(word in value for word in inside)
 
 
 def _may_be_protected(
@@ -360,7 +387,8 @@ def _is_plain_command(tool_input: "Any", folder: str, rows: "Any") -> bool:
     names = [token.rpartition("/")[2] for token in text.translate(NO_SEPARATORS).split()]
     whole = "\n".join((text, folder.lower(), *map(str, tool_input))).lower()
     return VAGUE_SIGNS.isdisjoint(text) and not any(
-        any(word in whole for word in words) or not verbs.isdisjoint(names) for words, verbs, *_ in rows
+        any(word in whole for word in (*words, *ends)) or not verbs.isdisjoint(names)
+        for words, verbs, _, _, ends, _ in rows
     )
 
 

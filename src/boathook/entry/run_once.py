@@ -11,7 +11,6 @@ from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import NATIVE, HostDialect, find_host_dialect
 from boathook.entry.options import Options, parse_options
 from boathook.errors import BeyondLimits, DialectError, NotJson, UsageError
-from boathook.sources.source import SOURCES
 from boathook.system import locations
 
 TYPE_CHECKING = False
@@ -194,7 +193,7 @@ class _EventRun:
         return tuple(verdicts)
 
     def _dispatch(self, event: Event) -> Verdict:
-        from boathook.assembly import Sender, load_for_event
+        from boathook.assembly import Sender, load_for_event, locate_enabled
 
         options = self.options
         if options.project is not None and not os.path.isdir(options.project):
@@ -204,8 +203,7 @@ class _EventRun:
             self.dialect.project_at, env, lambda place: self.dialect.get_field(event, place)
         )
         folder = locations.choose_start(options.project, host_project, event.work_dir)
-        resolved = locations.resolve_locations(
-            SOURCES,
+        resolved = locate_enabled(
             os.path.abspath(locations.make_absolute(folder)),
             env,
             given=options.folders,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from boathook.core.event import FILE_CHANGES, PATCH_TOOL
 from boathook.core.hook import HOOK_MD
-from boathook.core.matcher import TOOL_NAME
 from boathook.core.tool_kinds import TOOLS_OF_KINDS, WRITES
 from boathook.core.value import Value
 from boathook.hosts.host import DERIVED_KINDS, SERVER_IS_UNKNOWN, Host, HostEvent, find_row
@@ -106,8 +105,8 @@ def _describe_stop(row: HostEvent) -> str:
 
 def _check_tools(hook: Hook, host: Host) -> list[Unsupported]:
     """Return a finding for each thing that is wrong with tools of a matcher: another name or another shape in the host."""
-    tool, subject = hook.matcher.tool, hook.matcher.subject
-    if tool is None or subject != TOOL_NAME:
+    tool = hook.matcher.tool
+    if tool is None:
         return []
     found: list[Unsupported] = []
     unmatched, is_asked = _find_renamed_tools(tool, host)

@@ -52,6 +52,7 @@ HOST = Host(
     env_file_variable="CLAUDE_ENV_FILE",
     message_seen="its terminal, and `--output-format stream-json`",
     foreign_keys=("timestamp", "cursor_version"),
+    marks_refused_stops=True,
 )  # fmt: skip
 
 
@@ -65,7 +66,9 @@ def make_setup() -> h.Setup:
             Switch(("disableAllHooks",), off=True, user=("settings.json",),
                 project=(".claude/settings.json", ".claude/settings.local.json")),
         ),
-        runs_itself=("settings",), evidence="they are its own", off_options=("--bare",),
+        runs_itself=("settings",), evidence="they are its own",
+        off_options=("--bare", "--safe-mode", "--setting-sources"),
+        off_variables=("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"),
         project_steps=("trust the folder when Claude Code asks (claude -p does not ask)",),
         agent_variables=("CLAUDECODE", "AI_AGENT"), packages=("@anthropic-ai/claude-code",),
     )  # fmt: skip

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from boathook.core.event import EventKind
 
 
-class ClaudeEvent(Value):
+class HookEvent(Value):
+    """One event of an agent as the hooks in its files see it; those of Claude Code are below, others are in `hook_events`."""
+
     # `subject` is the field (by our name) that a matcher asks; `refuses`: a hook's exit 2 and "block" count, elsewhere they are
     # only reported; `context`: it takes context for the model; `plain`: plain output is such context; `prompts`: a model may be
     # asked; `continues_agent`: context sends the agent back to work; `renames`: their name and ours; `filled`: what hooks rely on.
@@ -27,6 +29,14 @@ class ClaudeEvent(Value):
     continues_agent: bool = False
     renames: tuple[tuple[str, str], ...] = ()
     filled: tuple[tuple[str, Any], ...] = ()
+    # In the files of some agents: the tools of ours that hooks are asked about, whether a matcher asks the input of these or is
+    # a list of names, and what such hooks get or can do only in their own agent.
+    tools: tuple[str, ...] = ()
+    matches_input: bool = False
+    has_names: bool = False
+    note: str = ""
+    # What names of hooks begin with, if it is not the name of the event.
+    label: str = ""
 
     @property
     def kind(self) -> EventKind:
@@ -37,31 +47,31 @@ _TOOL: tuple[tuple[str, Any], ...] = (("tool_name", ""), ("tool_input", {}), ("t
 _TYPE = ("agent_type", "subagent_type")
 _LAST = "last_assistant_message"
 
-CLAUDE_EVENTS: tuple[ClaudeEvent, ...] = (
-    ClaudeEvent("SessionStart", "pre-session", "source", context=True, plain=True, filled=(("source", "startup"),)),
-    ClaudeEvent("UserPromptSubmit", "pre-agent-turn", refuses=True, context=True, plain=True, prompts=True,
+CLAUDE_EVENTS: tuple[HookEvent, ...] = (
+    HookEvent("SessionStart", "pre-session", "source", context=True, plain=True, filled=(("source", "startup"),)),
+    HookEvent("UserPromptSubmit", "pre-agent-turn", refuses=True, context=True, plain=True, prompts=True,
         filled=(("prompt", ""),)),
-    ClaudeEvent("PreToolUse", "pre-tool-call", TOOL_NAME, refuses=True, context=True, prompts=True, filled=_TOOL),
-    ClaudeEvent("PermissionRequest", "permission-request", TOOL_NAME, refuses=True, prompts=True, filled=_TOOL[:2]),
-    ClaudeEvent("PostToolUse", "post-tool-call", TOOL_NAME, refuses=True, context=True,
+    HookEvent("PreToolUse", "pre-tool-call", TOOL_NAME, refuses=True, context=True, prompts=True, filled=_TOOL),
+    HookEvent("PermissionRequest", "permission-request", TOOL_NAME, refuses=True, prompts=True, filled=_TOOL[:2]),
+    HookEvent("PostToolUse", "post-tool-call", TOOL_NAME, refuses=True, context=True,
         renames=(("tool_response", "tool_output"),), filled=(*_TOOL, ("tool_response", None))),
-    ClaudeEvent("PostToolUseFailure", "post-tool-call-failure", TOOL_NAME, refuses=True, context=True,
+    HookEvent("PostToolUseFailure", "post-tool-call-failure", TOOL_NAME, refuses=True, context=True,
         filled=(*_TOOL, ("error", ""))),
-    ClaudeEvent("Stop", "pre-agent-turn-stop", refuses=True, context=True, prompts=True, continues_agent=True,
+    HookEvent("Stop", "pre-agent-turn-stop", refuses=True, context=True, prompts=True, continues_agent=True,
         renames=((_LAST, "final_message"),), filled=(("stop_hook_active", False), (_LAST, ""))),
-    ClaudeEvent("SubagentStart", "pre-subagent", "subagent_type", context=True, renames=(_TYPE,),
+    HookEvent("SubagentStart", "pre-subagent", "subagent_type", context=True, renames=(_TYPE,),
         filled=(("agent_id", ""), ("agent_type", ""))),
-    ClaudeEvent("SubagentStop", "post-subagent", "subagent_type", refuses=True, context=True, prompts=True,
+    HookEvent("SubagentStop", "post-subagent", "subagent_type", refuses=True, context=True, prompts=True,
         continues_agent=True, renames=(_TYPE, (_LAST, "result")),
         filled=(("stop_hook_active", False), ("agent_id", ""), ("agent_type", ""), (_LAST, ""))),
-    ClaudeEvent("PreCompact", "pre-context-compact", "trigger", refuses=True,
+    HookEvent("PreCompact", "pre-context-compact", "trigger", refuses=True,
         filled=(("trigger", "auto"), ("custom_instructions", ""))),
-    ClaudeEvent("PostCompact", "post-context-compact", "trigger",
+    HookEvent("PostCompact", "post-context-compact", "trigger",
         filled=(("trigger", "auto"), ("compact_summary", ""))),
-    ClaudeEvent("SessionEnd", "post-session", "exit_reason", renames=(("reason", "exit_reason"),),
+    HookEvent("SessionEnd", "post-session", "exit_reason", renames=(("reason", "exit_reason"),),
         filled=(("reason", "other"),)),
-    ClaudeEvent("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
-    ClaudeEvent("Notification", "notification", "notification_type",
+    HookEvent("StopFailure", "turn-failure", "error", filled=(("error", ""),)),
+    HookEvent("Notification", "notification", "notification_type",
         filled=(("message", ""), ("notification_type", ""))),
 )  # fmt: skip
 CLAUDE_EVENTS_BY_NAME = {row.name: row for row in CLAUDE_EVENTS}

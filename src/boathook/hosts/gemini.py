@@ -31,6 +31,7 @@ HOST = Host(
             stop=h.STOP,
             context=h.CONTEXT,
             failure_at="tool_response.error",
+            hook_fields=(("tool_response", {"llmContent": "", "returnDisplay": ""}),),
         ),
         HostEvent(
             "AfterAgent",
@@ -39,6 +40,7 @@ HOST = Host(
             block=h.BLOCK,
             stop=h.STOP,
             untested="stop",
+            hook_fields=(("prompt", ""),),
         ),
         HostEvent("PreCompress", "pre-context-compact"),
         HostEvent("Notification", "notification"),
@@ -47,7 +49,7 @@ HOST = Host(
     {
         "run_shell_command": ("Shell", (("dir_path", "cwd"), ("is_background", "run_in_background"))),
         "read_file": ("ReadFile", (("start_line", "offset"),)),
-        "read_many_files": ("ReadFile", (("", "file_path"),)),
+        "read_many_files": ("ReadFile", (("include[]", "file_path"),)),
         "write_file": ("WriteFile", ()),
         "replace": ("EditFile", (("allow_multiple", "replace_all"),)),
         "list_directory": ("ListDir", (("dir_path", "path"),)),
@@ -65,8 +67,17 @@ HOST = Host(
     server_tool="mcp_{server}_{tool}",
     server_places=("mcp_context.server_name", "mcp_context.tool_name"),
     message_seen="its terminal, and stderr without one",
+    hook_fields=(("transcript_path", ""),),
+    sends_timestamp=True,
+    decision_words=("allow", "approve", "deny", "block", "ask"),
+    answer_places=((f"{h.SPECIFIC_OUTPUT}.tool_input", f"{h.SPECIFIC_OUTPUT}.updatedInput"),),
+    # A call goes on there if the hook wrote nothing; here it does not.
+    blocking_exits=h.EXIT_2_AND_MORE,
+    reads_stderr=True,
+    special_tools=("read_many_files",),
     # `gemini hooks migrate` copies the commands of Claude Code's settings.
     caller=Caller("claude", events=("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "PreCompress")),
+    marks_refused_stops=True,
 )
 
 
@@ -75,7 +86,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "gemini", ("gemini",), ("GEMINI_CLI_HOME", ""), ".gemini/settings.json", ".gemini/settings.json", GROUPS,
-        units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
+        runs_itself=("gemini",), units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
         extra_values={("hooksConfig", "enabled"): True}, has_comments=True,
         switches=(
             Switch(("hooksConfig", "enabled"), off=False, user=(".gemini/settings.json",),
@@ -83,7 +94,7 @@ def make_setup() -> h.Setup:
             Switch(("hooksConfig", "disabled"), off=ENTRY_NAME, user=(".gemini/settings.json",),
                 project=(".gemini/settings.json",)),
         ),
-        evidence="it reads its own settings only (`gemini hooks migrate` copies)",
+        evidence="they are its own; it reads no other files (`gemini hooks migrate` copies)",
         folder_trust=FolderTrust(".gemini/trustedFolders.json", (), "TRUST_FOLDER"),
         agent_variables=("GEMINI_CLI",), packages=("@google/gemini-cli",),
     )  # fmt: skip

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CAPABILITIES = ("block", "ask", "allow", "stop", "input", "output", "context")
 # All other modules of this folder are agents.
 _HELPER_MODULES = (
-    *("capabilities", "capability_table", "claude_events", "detection", "host", "setup", "shell_words", "tool_calls"),
-    "tool_names",
+    *("capabilities", "capability_table", "claude_events", "detection", "hook_events", "host", "setup"),
+    *("shell_words", "tool_calls", "tool_names"),
 )
 
 SPECIFIC_OUTPUT = "hookSpecificOutput"
@@ -58,10 +58,38 @@ SUBAGENT_RESULT = ("last_assistant_message", "result")
 
 SERVER_IS_UNKNOWN = "{tool}"
 
+# What hooks in an agent's own files find in a payload besides the data of the event; the time is a text, or a number.
+SESSION, FOLDER, EVENT_NAME, TIME, MILLISECONDS = "session", "folder", "event", "time", "milliseconds"
+# Which exit codes of a hook refuse: only 2; every one from 2, if the hook wrote a text; every one but 0, before a tool call.
+EXIT_2, EXIT_2_AND_MORE, EXIT_NOT_0 = "2", "2 and more, with a text", "every one but 0, before a tool call"
+
 
 def map_tools(**tools: str) -> ToolTable:
     """Return rows of tools that have only another name here, and keys of the same names."""
     return {theirs: (ours, ()) for theirs, ours in tools.items()}
+
+
+class OwnHooks(Value):
+    """What an event is for hooks in the agent's own files, where the other rows do not say it (see `dialects.agent_hook`)."""
+
+    # `tools`: the tools of ours that they are asked about, if not all; `matches_input`: their matcher asks the input of these;
+    # `has_names`: their matcher is a list of names, although others of the agent are patterns; `subject`: the field of ours that
+    # their matcher asks, if it is another one than in Claude Code. `keys`: pairs of a place and what is there (SESSION, FOLDER, …),
+    # if they are not the keys of the host. `hidden_tools`: names of tools that this event does not have. `texts`: fields that are
+    # texts there, whatever they are elsewhere. `shapes`: fields that are objects there, with a template for what is not.
+    # `answers`: what an answer means: a place, its value (None: any) and a template with Claude Code's places. `ignores_exit_2`:
+    # exit code 2 does not send the agent back to work. `note`: what hooks there get or can do only in their own agent.
+    tools: tuple[str, ...] = ()
+    matches_input: bool = False
+    has_names: bool = False
+    subject: str = ""
+    keys: Renames = ()
+    hidden_tools: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    shapes: tuple[tuple[str, Template], ...] = ()
+    answers: tuple[tuple[str, Any, Template], ...] = ()
+    ignores_exit_2: bool = False
+    note: str = ""
 
 
 class HostEvent(Value):
@@ -74,7 +102,8 @@ class HostEvent(Value):
     # of a file that says so). `is_installed`: false if it is another name of an event that is installed. `input_keys`: the keys
     # of the payload that are the tool's input, if that is not an object there. `same_call_as`: the event by which the host
     # reports the same call once more, where it says its version, and the first version that is known to do so. `hides_block`:
-    # the person is not shown that it was blocked, so a message says it.
+    # the person is not shown that it was blocked, so a message says it. Of hooks in the agent's own files: `hook_fields` are what
+    # they rely on, with values that say nothing; `plain_context`: their plain output is context for the model; `own`: the rest.
     name: str
     kind_name: str
     other_names: tuple[str, ...] = ()
@@ -94,6 +123,9 @@ class HostEvent(Value):
     input_keys: tuple[str, ...] = ()
     same_call_as: tuple[str, str, int] | None = None
     hides_block: bool = False
+    hook_fields: Template = ()
+    plain_context: bool = False
+    own: OwnHooks = OwnHooks()
 
     @property
     def kind(self) -> EventKind:
@@ -150,6 +182,17 @@ class Host(Value):
     # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `message_unseen`: where people
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
     # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
+    # `marks_refused_stops`: it was seen to set `stop_hook_active` after a hook refused a stop, not only to send the field.
+    # Of hooks in the agent's own files (see `dialects.agent_hook`): `hook_fields` are what those of every event rely on;
+    # `sends_timestamp`: they get the time, as `timestamp`; `decision_words` are those of the key `decision`; `answer_places` are
+    # pairs of a place in their answers and the place that means the same in Claude Code's; `blocking_exits`: their exit codes that
+    # refuse; `reads_stderr`: an answer on stderr counts if there is nothing on stdout, and a text on stdout is a reason.
+    # `hook_keys`: as in OwnHooks, for all events; `has_progress_lines`: lines of output that report progress are not the answer.
+    # `needs_json`: another output than JSON is a failure, which refuses if the hook says so.
+    # `hook_inputs`: where they find keys of ours in the input of a tool, if it is a place inside of another key.
+    # `matcher_names`: other names of its tools that matchers in its files may use. `special_tools` do less than those of other
+    # agents that are of the same kind, so no call of another agent is shown as one of them.
+    # The first tool of a kind in `tools` is the one that these hooks are shown for a call of another agent.
     name: str
     title: str
     version: str
@@ -175,6 +218,19 @@ class Host(Value):
     message_seen: str = ""
     subagent_events: tuple[str, ...] = ()
     hides_reasons: bool = False
+    marks_refused_stops: bool = False
+    hook_fields: Template = ()
+    sends_timestamp: bool = False
+    decision_words: tuple[str, ...] = ("approve", "block")
+    answer_places: Renames = ()
+    blocking_exits: str = EXIT_2
+    reads_stderr: bool = False
+    hook_keys: Renames = ()
+    has_progress_lines: bool = False
+    needs_json: bool = False
+    hook_inputs: Mapping[str, Renames] = {}
+    matcher_names: Mapping[str, tuple[str, ...]] = {}
+    special_tools: tuple[str, ...] = ()
 
     @property
     def evidence(self) -> str:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Host, HostEvent
+from boathook.hosts.host import Host, HostEvent, OwnHooks
+
+_REFUSAL = (
+    (f"{h.SPECIFIC_OUTPUT}.permissionDecision", "deny", (("decision", "block"),)),
+    (f"{h.SPECIFIC_OUTPUT}.permissionDecisionReason", None, (("reason", "$"),)),
+)
 
 HOST = Host(
     "kimi-cli", "kimi-cli", "1.51.0", "source of July 2026",
     (
         HostEvent("SessionStart", "pre-session"),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2,
+            own=OwnHooks(subject="prompt", answers=_REFUSAL)),
         HostEvent("PreToolUse", "pre-tool-call", renames=(h.TOOL_CALL_ID,), block=h.DENY),
-        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_CALL_ID,), failure_at="tool_output=is_error=True"),
-        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(h.TOOL_CALL_ID,)),
-        HostEvent("Stop", "pre-agent-turn-stop", block=h.EXIT_CODE_2),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_CALL_ID,), failure_at="tool_output=is_error=True",
+            own=OwnHooks(texts=("tool_output",))),
+        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(h.TOOL_CALL_ID,), own=OwnHooks(texts=("error",))),
+        HostEvent("Stop", "pre-agent-turn-stop", block=h.EXIT_CODE_2, own=OwnHooks(answers=_REFUSAL)),
         HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_NAME, ("prompt", "task_description"))),
         HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_NAME, ("response", "result"))),
         HostEvent("PreCompact", "pre-context-compact"),
@@ -36,6 +43,7 @@ HOST = Host(
     project_at=("cwd",),
     # Run: a tool of a server has its own name alone, and nothing else in the payload names the server.
     server_tool=h.SERVER_IS_UNKNOWN,
+    hook_inputs={"StrReplaceFile": (("edit.old", "old_string"), ("edit.new", "new_string"))},
 )  # fmt: skip
 
 
@@ -44,6 +52,6 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "kimi-cli", ("kimi-cli", "kimi"), ("KIMI_SHARE_DIR", ".kimi"), "config.toml", "", TABLES,
-        evidence="it reads its config.toml only",
+        runs_itself=("kimi-cli",), evidence="they are its own; it reads no other files",
         packages=("kimi_cli",),
     )  # fmt: skip

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Host, HostEvent
+from boathook.hosts.host import Host, HostEvent, OwnHooks
+
+_REFUSAL = (
+    (f"{h.SPECIFIC_OUTPUT}.permissionDecision", "deny", (("decision", "block"),)),
+    (f"{h.SPECIFIC_OUTPUT}.permissionDecisionReason", None, (("reason", "$"),)),
+)
+_PROMPT_ANSWERS = (*_REFUSAL, ("message", None, h.CONTEXT))
 
 HOST = Host(
     "kimi-code", "Kimi Code", "2.1.0", "source of August 2026",
     (
         HostEvent("SessionStart", "pre-session"),
-        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2, context=(("stdout", "$"),)),
+        HostEvent("UserPromptSubmit", "pre-agent-turn", block=h.EXIT_CODE_2, context=(("stdout", "$"),),
+            own=OwnHooks(subject="prompt", answers=_PROMPT_ANSWERS), plain_context=True,
+            hook_fields=(("is_steer", False),)),
         HostEvent("PreToolUse", "pre-tool-call", renames=(h.TOOL_CALL_ID,), block=h.DENY),
         HostEvent("PermissionRequest", "permission-request", renames=(h.TOOL_CALL_ID,)),
-        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_CALL_ID,)),
-        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(h.TOOL_CALL_ID,)),
-        HostEvent("Stop", "pre-agent-turn-stop", block=h.EXIT_CODE_2),
+        HostEvent("PostToolUse", "post-tool-call", renames=(h.TOOL_CALL_ID,), own=OwnHooks(texts=("tool_output",))),
+        HostEvent("PostToolUseFailure", "post-tool-call-failure", renames=(h.TOOL_CALL_ID,), own=OwnHooks(texts=("error",))),
+        HostEvent("Stop", "pre-agent-turn-stop", block=h.EXIT_CODE_2, own=OwnHooks(answers=_REFUSAL)),
         HostEvent("SubagentStart", "pre-subagent", renames=(h.SUBAGENT_NAME, ("prompt", "task_description"))),
         HostEvent("SubagentStop", "post-subagent", renames=(h.SUBAGENT_NAME, ("response", "result"))),
         HostEvent("PreCompact", "pre-context-compact"),
@@ -37,6 +45,8 @@ HOST = Host(
     project_at=("cwd",),
     message_unseen="runs without a terminal (`kimi -p`)",
     subagent_events=("pre-agent-turn-stop",),
+    special_tools=("AgentSwarm",),
+    hook_fields=(("session_title", ""), ("client_type", "")),
 )  # fmt: skip
 
 
@@ -45,6 +55,6 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "kimi-code", ("kimi",), ("KIMI_CODE_HOME", ".kimi-code"), "config.toml", "", TABLES,
-        evidence="it reads its config.toml only",
+        runs_itself=("kimi",), evidence="they are its own; it reads no other files",
         packages=("@moonshot-ai/kimi-code",),
     )  # fmt: skip

@@ -51,4 +51,5 @@ def make_setup() -> h.Setup:
         "opencode", ("opencode",), ("XDG_CONFIG_HOME", ".config"), "opencode/plugin/boathook.js",
         ".opencode/plugin/boathook.js", PLUGIN, evidence="it runs plugins only",
         agent_variables=("OPENCODE",), packages=("opencode-ai",),
+        off_options=("--pure",), off_variables=("OPENCODE_PURE",),
     )  # fmt: skip

@@ -45,7 +45,7 @@ class Setup(Value):
     # `has_entry_trust`: it runs only entries whose hash it trusts. `agent_variables` are those that it sets for the commands that
     # its model runs; `packages`: folders of packages that an interpreter runs as this agent; `editors`: those of the programs in
     # which people have terminals of their own, so that they are no evidence of an agent. `off_options`: options that start it
-    # without hooks.
+    # without hooks; `off_variables`: variables that do.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -70,6 +70,7 @@ class Setup(Value):
     folder_trust: FolderTrust | None = None
     has_entry_trust: bool = False
     off_options: tuple[str, ...] = ()
+    off_variables: tuple[str, ...] = ()
     user_steps: tuple[str, ...] = ()
     project_steps: tuple[str, ...] = ()
     agent_variables: tuple[str, ...] = ()

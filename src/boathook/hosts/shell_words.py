@@ -1,11 +1,12 @@
 """A shell's command that a host sends as a list of words: one text for hooks, and a list again for the host."""
 
+from boathook.core.interpreters import SHELL_NAMES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, TypeGuard
 
-_SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
 # A shell elsewhere may be a program of the project that has its name.
 _FOLDERS_OF_SHELLS = ("", "/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/run/current-system/sw/bin/")
 # No letters of options that bash also takes by their names, such as `-norc`, behind which there is the name of a file.
@@ -31,7 +32,7 @@ def replace_command(words: "Sequence[str]", text: str) -> "list[str]":
 def _is_shell_call(words: "Sequence[str]") -> bool:
     program, *flags = words[:-1] or ("",)
     name = program.rpartition("/")[2]
-    is_shell = name in _SHELLS and program.removesuffix(name) in _FOLDERS_OF_SHELLS
+    is_shell = name in SHELL_NAMES and program.removesuffix(name) in _FOLDERS_OF_SHELLS
     return is_shell and bool(flags) and all(map(_is_flag, flags)) and flags[-1].endswith("c")
 
 

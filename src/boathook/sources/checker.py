@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from boathook.core.catalog import Catalog
-from boathook.core.event import EventKind
+from boathook.core.event import RECORDED, EventKind
 from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook, Script
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
+from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form_of_file
 from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import (
     MANIFEST_NAMES,
@@ -19,7 +20,9 @@ from boathook.sources.hook_md.folder import (
     scan_hooks,
 )
 from boathook.sources.hook_md.manifest import OPENCLAW_HOOK
+from boathook.sources.hook_mistakes import HookCode, find_language, find_mistakes
 from boathook.sources.hooks_toml import read_hooks_toml
+from boathook.sources.loaded_files import find_load_problem, find_other_owner
 from boathook.sources.near_misses import find_misnamed_manifest, list_root_misses
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.settings_json.settings_checker import (
@@ -29,7 +32,7 @@ from boathook.sources.settings_json.settings_checker import (
     find_start_error,
     may_be_server_tool,
 )
-from boathook.sources.settings_json.settings_file import LOCAL, SETTINGS_NAMES, SettingsFile, read_settings
+from boathook.sources.settings_json.settings_file import LOCAL, SettingsFile, mentions_hooks, read_settings
 from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_1, is_shell_script
 from boathook.system.files import FileError, read_regular
 from boathook.system.programs import choose_command, find_entry_point
@@ -45,8 +48,12 @@ def check_catalog(catalog: Catalog) -> list[Diagnostic]:
 def check_path(path: str) -> list[Diagnostic]:
     """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, or a project."""
     path = os.path.abspath(path)
-    if os.path.isfile(path) and path.endswith(".json"):
-        return check_settings([read_settings(path, _get_settings_scope(path))])
+    form = find_form_of_file(path)
+    if os.path.isfile(path) and (path.endswith(".json") or form is not None):
+        problem = find_load_problem(path, form)
+        is_known = form is not None or not find_other_owner(path)
+        found = check_settings([_read_file(path, form or SETTINGS_FORM)]) if is_known else []
+        return [*([problem] if problem else []), *found]
     if os.path.basename(path) == "hooks.toml":
         return list(read_hooks_toml(path, _guess_scope(path)).diagnostics)
     if os.path.basename(path) in MANIFEST_NAMES or (os.path.isfile(path) and path.endswith(".md")):
@@ -59,8 +66,9 @@ def check_path(path: str) -> list[Diagnostic]:
 
 
 def _check_project(path: str) -> list[Diagnostic]:
-    files = [f"{path}/.claude/{name}" for name in SETTINGS_NAMES if os.path.isfile(f"{path}/.claude/{name}")]
-    diagnostics = check_settings([read_settings(file, _get_settings_scope(file), path) for file in files])
+    found = [(file, form) for form in HOOK_FORMS for file in form.list_project_files(path)]
+    files = [(file, form) for file, form in found if os.path.isfile(file) and mentions_hooks(file, form)]
+    diagnostics = check_settings([_read_file(file, form, path) for file, form in files])
     for root, toml in ((".agents/hooks", ".agents/hooks.toml"), ("hooks", "hooks.toml")):
         if os.path.isdir(f"{path}/{root}"):
             config = read_hooks_toml(f"{path}/{toml}", _guess_scope(f"{path}/{toml}"))
@@ -82,6 +90,10 @@ def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
         for hook in file.hooks:
             diagnostics += check_hook(hook)
     return _sort_diagnostics(diagnostics)
+
+
+def _read_file(path: str, form: HookForm, top: str = "") -> SettingsFile:
+    return read_settings(path, _get_settings_scope(path), top, source=form.source.name, form=form)
 
 
 def _get_settings_scope(path: str) -> str:
@@ -152,7 +164,12 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
         line = find_blocking_exit_1(data.decode("utf-8", "replace"))
         if line is not None:
             warn(line, *EXIT_1_WARNING)
-    if is_shell_script(path, data):
+    is_for_shell = is_shell_script(path, data)
+    can_block = hook.kind is not None and hook.kind.block not in ("none", RECORDED) and not hook.background
+    language = "" if b"\0" in data[:1024] else find_language(path, "", is_for_shell=is_for_shell)
+    for one in find_mistakes(HookCode(hook, data.decode("utf-8", "replace"), language, can_block)):
+        diagnostics.append(Diagnostic(path, one.line, "", one.level, one.message, one.fix))
+    if is_for_shell:
         project = hook.folder.partition("/.agents/")[0] if hook.scope == PROJECT else ""
         for found in describe_python_starts(hook, data.decode("utf-8", "replace"), project):
             warn(*found)

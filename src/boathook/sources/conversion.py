@@ -1,4 +1,7 @@
-"""Convert hooks of settings.json to HOOK.md and back. What has no equivalent is a `ConversionError`; what changes is a note."""
+"""Convert hooks of agents' files to HOOK.md, and hooks of HOOK.md to settings.json.
+
+What has no equivalent is a `ConversionError`; what changes is a note.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,18 @@ from boathook.core.hook import ARMED, BASIC, PLUGIN, PROJECT, Command, Diagnosti
 from boathook.core.matcher import NAME_LETTERS, TOOL_NAME, Pattern, compile_names
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, ClaudeEvent
+from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, HookEvent
+from boathook.sources.agent_forms.hook_form import find_form
 from boathook.sources.fields import MAX_DESCRIPTION_CHARS, PRIORITY_FIELD, TIMEOUT_FIELD
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.own_commands import has_own_command
+from boathook.sources.samples import build_sample_event
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 
 ENTER_PROJECT_LINE = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
-_PLACE = re.compile(r"hooks\.(\w+)\[(\d+)\]\.hooks\[(\d+)\]")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN_SCRIPT = re.compile(r"([^/\s\"']+)/scripts/run(?:\.sh|\.py)?[\"']?$")
-_FOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
 _COMPARED_FIELDS = ("name", "kind", "trigger", "background", "on_failure", "dialect", "state")
 # Shorter than allowed, so that a number can be added.
 _MAX_NAME_CHARS = 56
@@ -90,18 +95,14 @@ def convert_to_folder(
         "---",
         f"name: {name if name[0].isalpha() and name != 'null' else quote_yaml(name)}",
         f"description: {quote_yaml(_describe_hook(hook, written))}",
-        f"trigger: {hook.trigger}",
-        *(["matcher:"] if any(patterns) else []),
-        *(
-            f"  {key}: {quote_yaml(source)}"
-            for key, source in zip(("tool", "pattern"), patterns, strict=True)
-            if source
-        ),
+        f"trigger: {_choose_trigger(hook)}",
+        *(["matcher:"] if patterns else []),
+        *(f"  {key}: {quote_yaml(source)}" for key, source in patterns.items()),
         f"timeout: {to_milliseconds(hook.timeout)}",
         *([f"async: {str(hook.background).lower()}"] if hook.background or "async" in explicit else []),
         *(["priority: 100"] if "priority" in explicit else []),
         *([f"on_failure: {hook.on_failure}"] if hook.on_failure != "allow" or "on_failure" in explicit else []),
-        f"dialect: {DIALECT.name}",
+        f"dialect: {hook.dialect.name}",
         "---",
         "",
         f"# {name}",
@@ -112,12 +113,32 @@ def convert_to_folder(
     _check_reading_back(hook, name, manifest)
     shell, line = "#!/usr/bin/env bash" if bash else "#!/bin/sh", command.text
     if command.words is not None:
-        shell, line = "#!/bin/sh", "exec " + " ".join(map(_quote_word, (command.text, *command.words)))
-    script = f"{shell}\n# from {where} (boathook convert)\n{ENTER_PROJECT_LINE}\n{line}\n"
+        words = [_quote_word(word, hook.dialect.folder_variables) for word in (command.text, *command.words)]
+        shell, line = "#!/bin/sh", "exec " + " ".join(words)
+    before = "".join(f"{one}\n" for one in (ENTER_PROJECT_LINE, *_list_setup_lines(command)))
+    script = f"{shell}\n# from {where} (boathook convert)\n{before}{line}\n"
     try:
         return ConvertedFolder(name, manifest.encode(), script.encode(), _list_settings_notes(hook, command, written))
     except UnicodeEncodeError:
         raise ConversionError("it contains characters that UTF-8 cannot encode") from None
+
+
+def _choose_trigger(hook: Hook) -> str:
+    """Return the event as HOOK.md calls it: by the agent's name, unless that is another kind of event as well."""
+    events = find_form(hook.source).events
+    row = events.get(hook.trigger)
+    is_same = row is not None and hook.kind is not None and row.kind_name == hook.kind.name
+    return hook.trigger if is_same or hook.kind is None else hook.kind.name
+
+
+def _list_setup_lines(command: Command) -> list[str]:
+    """Return the lines of a script that enter the folder of a command and set the variables of its entry."""
+    lines = [f"cd {shlex.quote(command.cwd)} || exit 1"] if command.cwd else []
+    for name, value in command.variables:
+        if not _VARIABLE_NAME.fullmatch(name) or "\0" in value:
+            raise ConversionError(f"a script cannot set its variable '{clean_line(name)}'")
+        lines.append(f"export {name}={shlex.quote(value)}")
+    return lines
 
 
 def _get_command(hook: Hook) -> Command:
@@ -133,16 +154,14 @@ def _get_command(hook: Hook) -> Command:
         raise ConversionError("its command ends with a backslash, which means something else at the end of a script")
     if handler.shell == "powershell":
         raise ConversionError("its shell is powershell; scripts are written for sh and bash only")
-    if hook.matcher.subject != TOOL_NAME and hook.matcher.tool is not None:
-        field = f"'{hook.matcher.subject}' ({hook.matcher.tool.display_text})"
-        raise ConversionError(f"its matcher is about the field {field}; a matcher of HOOK.md is only about the tool")
     return handler
 
 
 def _describe_hook(hook: Hook, written: dict[str, Any]) -> str:
     own = written.get("description")
     text = " ".join((hook.description or (own if isinstance(own, str) else "")).split())
-    about = f" of {hook.matcher.tool.display_text}" if hook.matcher.tool else ""
+    subjects = [pattern for pattern in (hook.matcher.tool, *(one for _, one in hook.matcher.fields)) if pattern]
+    about = f" of {subjects[0].display_text}" if subjects else ""
     label = hook.name.partition(":")[2].rpartition("#")[0]
     return clean_line(text or f"Runs {label} at {hook.trigger}{about}")[:MAX_DESCRIPTION_CHARS]
 
@@ -150,21 +169,30 @@ def _describe_hook(hook: Hook, written: dict[str, Any]) -> str:
 def _check_reading_back(hook: Hook, name: str, manifest: str) -> None:
     """Raise ConversionError if the manifest means something else than the hook."""
     parsed, _ = parse_manifest(manifest, path=f"{name}/HOOK.md", folder=name, scope=PROJECT)
-    expected = hook.replace(name=name, state=ARMED, dialect=DIALECT)
+    trigger = _choose_trigger(hook)
+    expected = hook.replace(name=name, state=ARMED, trigger=trigger)
+    sample = build_sample_event(hook, "/") if trigger != hook.trigger else None
+    if sample and hook.dialect.write_event(sample, trigger) != hook.dialect.write_event(sample, hook.trigger):
+        raise ConversionError(f"a HOOK.md hook for {trigger} would get another event than {hook.trigger}")
     is_same = all(getattr(parsed, field) == getattr(expected, field) for field in _COMPARED_FIELDS)
     if not is_same or _get_patterns(parsed) != _get_patterns(hook):
         reason = parsed.state_reason or "its matcher contains characters that would be lost"
         raise ConversionError(f"HOOK.md cannot express it: {reason}")
 
 
-def _get_patterns(hook: Hook) -> tuple[str, str]:
-    tool, pattern = (part.source if part else "" for part in (hook.matcher.tool, hook.matcher.pattern))
+def _get_patterns(hook: Hook) -> dict[str, str]:
+    """Return the patterns of a matcher by their keys in HOOK.md."""
+    matcher = hook.matcher
+    found = (("tool", matcher.tool), ("pattern", matcher.pattern), *matcher.fields)
     # A single name in its shorter form.
-    return re.sub(r"\A\^\(\?:([A-Za-z0-9_-]+)\)\$\Z", r"^\1$", tool), pattern
+    return {
+        key: re.sub(r"\A\^\(\?:([A-Za-z0-9_-]+)\)\$\Z", r"^\1$", pattern.source) for key, pattern in found if pattern
+    }
 
 
-def _quote_word(word: str) -> str:
-    parts = _FOLDER.split(word)
+def _quote_word(word: str, variables: tuple[str, ...]) -> str:
+    names = "|".join(filter(None, variables))
+    parts = re.split(rf"\$\{{({names})\}}", word) if names else [word]
     quoted_parts = [f'"${part}"' if at % 2 else shlex.quote(part) if part else "" for at, part in enumerate(parts)]
     return "".join(quoted_parts) or "''"
 
@@ -175,8 +203,10 @@ def _list_settings_notes(hook: Hook, command: Command, written: dict[str, Any]) 
         notes.append("'once' is dropped: the hook runs at every event")
     if (ms := to_milliseconds(hook.timeout)) != round(hook.timeout * 1000):
         notes.append(f"its timeout of {hook.timeout:g} s becomes {ms} ms, the nearest allowed value")
-    if "CLAUDE_CODE_REMOTE" in " ".join((command.text, *(command.words or ()))):
-        notes.append("CLAUDE_CODE_REMOTE is only set for hooks of settings.json")
+    form = find_form(hook.source)
+    for name in form.dialect.empty_variables:
+        if name in " ".join((command.text, *(command.words or ()))):
+            notes.append(f"{name} is only set for hooks of {form.shown_name}")
     return tuple(notes)
 
 
@@ -203,11 +233,11 @@ def convert_to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Conver
     row = CLAUDE_EVENTS_BY_KIND.get(hook.kind.name) if hook.kind else None
     if row is None:
         raise ConversionError(f"settings.json has no event for {hook.kind.name if hook.kind else hook.trigger}")
-    reasons = [*_list_unsupported_fields(hook), *_list_unsupported_words(hook, row, "\n".join(texts))]
+    reasons = [*_list_unsupported_fields(hook, row), *_list_unsupported_words(hook, row, "\n".join(texts))]
     if reasons:
         raise ConversionError("; ".join(reasons))
-    has_tool = hook.kind is not None and hook.kind.has_tool
-    matcher = convert_tool_pattern(hook.matcher.tool) if has_tool and hook.matcher.tool else ""
+    asked = hook.matcher.tool if row.subject == TOOL_NAME else dict(hook.matcher.fields).get(row.subject)
+    matcher = convert_pattern(asked) if asked else ""
     seconds = int(hook.timeout) if hook.timeout.is_integer() else hook.timeout
     body: dict[str, Any] = {"type": "command", "command": command, "timeout": seconds}
     body |= {"async": True} if hook.background else {}
@@ -215,10 +245,11 @@ def convert_to_entry(hook: Hook, command: str, texts: tuple[str, ...]) -> Conver
     return ConvertedEntry(row.name, matcher, body, _list_manifest_notes(hook, row, matcher, texts))
 
 
-def _list_unsupported_fields(hook: Hook) -> list[str]:
+def _list_unsupported_fields(hook: Hook, row: HookEvent) -> list[str]:
     is_used = {
+        **{f"matcher.{name}": name != row.subject for name, _ in hook.matcher.fields},
         "matcher.kind": bool(hook.matcher.tool_kinds),
-        "matcher.pattern": hook.matcher.pattern is not None and hook.kind is not None and hook.kind.has_tool,
+        "matcher.pattern": hook.matcher.pattern is not None,
         "on_failure: block": hook.on_failure == "block",
         "protected": hook.protected,
         "requires": hook.needs != Needs(),
@@ -228,7 +259,7 @@ def _list_unsupported_fields(hook: Hook) -> list[str]:
     return [f"settings.json has no field for {', '.join(fields)}"] if fields else []
 
 
-def _list_unsupported_words(hook: Hook, row: ClaudeEvent, text: str) -> list[str]:
+def _list_unsupported_words(hook: Hook, row: HookEvent, text: str) -> list[str]:
     ours = [*_VARIABLES.findall(text)]
     reasons = []
     if hook.dialect != DIALECT:
@@ -242,7 +273,7 @@ def _list_unsupported_words(hook: Hook, row: ClaudeEvent, text: str) -> list[str
     return reasons
 
 
-def _find_native_words(row: ClaudeEvent, text: str) -> list[str]:
+def _find_native_words(row: HookEvent, text: str) -> list[str]:
     words = _NATIVE_WORDS.findall(text)
     words += [name for _, name in row.renames if re.search(rf"\b{name}\b", text)]
     decisions = _DECISION.findall(text)
@@ -253,9 +284,9 @@ def _find_native_words(row: ClaudeEvent, text: str) -> list[str]:
     return words + (["boathook run"] if has_own_command(text) else [])
 
 
-def convert_tool_pattern(tool: Pattern) -> str:
-    """Return a pattern of a tool's name as a matcher of settings.json with the same meaning."""
-    source = tool.source
+def convert_pattern(pattern: Pattern) -> str:
+    """Return a pattern for a tool's name or another field as a matcher of settings.json with the same meaning."""
+    source = pattern.source
     names = _NAMES.fullmatch(source)
     if names:
         result = names.group(1) or names.group(2)
@@ -268,11 +299,11 @@ def convert_tool_pattern(tool: Pattern) -> str:
     except ConfigError as error:
         raise ConversionError(str(error)) from None
     if compiled is None or compiled.source != expected:
-        raise ConversionError(f"its tool pattern '{source}' means something else as a matcher of settings.json")
+        raise ConversionError(f"its pattern '{source}' means something else as a matcher of settings.json")
     return result
 
 
-def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _list_manifest_notes(hook: Hook, row: HookEvent, matcher: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     notes = [describe_diagnostic(diagnostic) for diagnostic in hook.diagnostics]
     if hook.priority != PRIORITY_FIELD.default:
         notes.append(f"its priority of {hook.priority} is lost: hooks of settings.json have none")
@@ -292,16 +323,23 @@ def _list_manifest_notes(hook: Hook, row: ClaudeEvent, matcher: str, texts: tupl
 
 
 def get_written_fields(data: dict[str, Any], place: str) -> dict[str, Any]:
-    event, group, index = parse_place(place)
-    fields: dict[str, Any] = data["hooks"][event][group]
-    return {**fields, **fields["hooks"][index]}
+    """Return the fields of an entry, with those of its group."""
+    *group, key, index = parse_place(place)
+    entries: Any = data
+    for step in (*group, key):
+        entries = entries[step]
+    outer: Any = data
+    for step in group:
+        outer = outer[step]
+    return {**(outer if group and isinstance(group[-1], int) else {}), **entries[index]}
 
 
-def parse_place(place: str) -> tuple[str, int, int]:
-    match = _PLACE.fullmatch(place)
-    if match is None:
+def parse_place(place: str) -> tuple[str | int, ...]:
+    """Return the keys and indexes that lead to an entry."""
+    steps = [int(index) if index else key for key, index in _STEP.findall(place)]
+    if len(steps) < 2 or steps[0] != "hooks" or not isinstance(steps[-1], int):
         raise ValueError(f"not the place of an entry: {place}")
-    return match[1], int(match[2]), int(match[3])
+    return tuple(steps)
 
 
 def find_place(data: dict[str, Any], entry: ConvertedEntry) -> tuple[str, bool]:

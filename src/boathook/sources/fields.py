@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from boathook.core.event import SPELLINGS, find_kind
+from boathook.core.event import KINDS, SPELLINGS, find_kind
 from boathook.core.hook import (
     BASIC,
     ERROR,
@@ -27,11 +27,15 @@ from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.value import Value
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
 from boathook.errors import UnknownEvent
+from boathook.sources.source import SOURCES
 
 # What a checker says about a pattern that is not compiled.
 TOO_LARGE_TOGETHER = (
     "the patterns of this project are too large together: while it is not trusted, this one counts as a match"
 )
+# The names of sources as hooks.toml and `run --without` have them.
+_SOURCE_NAMES = tuple(source.without for source in SOURCES)
+_DEFAULT_SOURCE_NAMES = tuple(source.without for source in SOURCES if source.is_default)
 YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
 MAX_DIAGNOSTICS, MAX_SUGGESTIONS = 100, 20
@@ -128,6 +132,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_project_table(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("project"), str) and isinstance(value.get("sources"), list)
+
+
 def _is_named_table(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str)
 
@@ -160,16 +168,23 @@ FLAG = FieldType("true or false", bool)
 INTEGER = FieldType("a whole number from {low} to {high}", int)
 MILLISECONDS = FieldType("a whole number of milliseconds from {low} to {high}", int)
 DURATION = FieldType("a number of seconds above 0", (int, float), lambda seconds: seconds > 0)
+AGENT_MILLISECONDS = FieldType("a number of milliseconds above 0", (int, float), lambda number: number > 0)
 NAME_LIST = FieldType("a list of names", list, lambda name: _is_text(name) and name != "")
 TOOL_KIND_LIST = FieldType("{words}, or a list of them", list, TOOL_KINDS.__contains__)
+SOURCE_LIST = FieldType("a list of {words}", list, _SOURCE_NAMES.__contains__)
+PROJECT_TABLES = FieldType("a list of tables that each have a project and its sources", list, _is_project_table)
 TEXT_LIST = FieldType("a list of texts", list, _is_text)
 ARGUMENT_LIST = FieldType(
     "a list of texts without NUL characters", list, lambda text: _is_text(text) and "\0" not in text
 )
 TEXT_MAP = FieldType("an object of texts", dict, _is_text)
+VARIABLE_MAP = FieldType(
+    "an object of texts without NUL characters", dict, lambda text: _is_text(text) and "\0" not in text
+)
 EVENT_MAP = FieldType("an object of events", dict)
 MAPPING = FieldType("a mapping", dict)
 TABLE = FieldType("a table", dict)
+ENTRY_TABLES = FieldType("a list of tables", list, lambda table: isinstance(table, dict))
 NAMED_TABLES = FieldType("a list of tables that each have a name", list, _is_named_table)
 
 _user = partial(Field, user_only=True)
@@ -191,11 +206,20 @@ _IMPORTS_ABOUT = (
 )
 IMPORTS_FIELD = Field("imports", WORD, _IMPORTS_ABOUT, OWN_IMPORTS, words=IMPORTS, example=PROJECT_IMPORTS)
 
+_MATCHER_ABOUT = "which tool calls, or which other events of the trigger, the hook runs on"
 _KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
     _optional("tool", TEXT, "a regular expression, searched in the name of the tool"),
     _optional("pattern", TEXT, "a regular expression, searched in the input of the tool"),
     Field("kind", TOOL_KIND_LIST, _KIND_ABOUT, words=TOOL_KINDS, refused=True, example="writes"),
+)
+_FIELD_KINDS = {
+    name: [kind.name for kind in KINDS if name in kind.matched_fields]
+    for name in dict.fromkeys(name for kind in KINDS for name in kind.matched_fields)
+}
+_FIELD_PATTERNS = tuple(
+    _optional(name, TEXT, f"a regular expression, searched in this field of the event ({', '.join(kinds)})")
+    for name, kinds in _FIELD_KINDS.items()
 )
 _NEEDS = (
     _names("bins", about="programs on the PATH", example=["git"]),
@@ -207,7 +231,7 @@ HOOK_MD_FIELDS = (
     Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
     _DESCRIPTION.replace(tolerant=True, example="Blocks force pushes"),
     _needed("trigger", EVENT_NAME, "the event that the hook runs on", example="pre-tool-call", explain=_explain_event),
-    _optional("matcher", MAPPING, "which tool calls the hook runs on", fields=_PATTERNS, example={"tool": "Shell"}),
+    _optional("matcher", MAPPING, _MATCHER_ABOUT, fields=(*_PATTERNS, *_FIELD_PATTERNS), example={"tool": "Shell"}),
     TIMEOUT_FIELD,
     ASYNC_FIELD,
     PRIORITY_FIELD,
@@ -233,6 +257,22 @@ _OVERRIDE_FIELDS = (
     IMPORTS_FIELD.replace(default=None, user_only=True),
     _OVERRIDE_PROJECT.replace(consequence="the override is for no project", example="/path/to/project"),
 )
+_SOURCES_FIELD = _user(
+    "sources",
+    SOURCE_LIST,
+    "the files of hooks that are read; a list without `hook-md` or `settings` turns these off",
+    list(_DEFAULT_SOURCE_NAMES),
+    words=_SOURCE_NAMES,
+    tolerant=True,
+)
+_PROJECT_FIELDS = (
+    _OVERRIDE_PROJECT.replace(
+        about="the project that the sources are for, with everything below it",
+        consequence="the sources are for no project",
+        example="/path/to/project",
+    ),
+    _SOURCES_FIELD.replace(about="the files of hooks that are read there, instead of `hooks.sources`", default=None),
+)
 HOOKS_TOML_FIELDS = (
     Field("enabled", FLAG, "false disables all hooks (in a project's file: its own)", default=True),
     _user("debug", FLAG, "write debug lines, like `--debug`", default=False),
@@ -252,6 +292,15 @@ HOOKS_TOML_FIELDS = (
     ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
+    _SOURCES_FIELD,
+    _user(
+        "projects",
+        PROJECT_TABLES,
+        "projects with sources of their own",
+        tolerant=True,
+        fields=_PROJECT_FIELDS,
+        example=[{"project": "/path/to/project", "sources": ["hook-md", "settings", "codex"]}],
+    ),
     _tables("disable", about="hooks that do not run"),
     _tables("override", about="values that replace those of a hook", fields=_OVERRIDE_FIELDS),
 )
@@ -294,6 +343,86 @@ SETTINGS_ENTRY_FIELDS = {
         Field("once", ANYTHING, "has no effect here"),
     )
     for kind, own_fields in _ENTRY_FIELDS.items()
+}
+
+AGENT_FILE_FIELDS = SETTINGS_FILE_FIELDS[:1]
+CODEX_ENTRY_FIELDS = {
+    "command": (
+        ENTRY_TYPE_FIELD.replace(words=("command",)),
+        _needed("command", LINE, "a command line"),
+        Field("commandWindows", ANYTHING, "the command line on Windows; it has no effect here"),
+        Field("timeout", DURATION, f"the time limit in seconds, at most {MAX_SECONDS}", MAX_SECONDS),
+        ASYNC_FIELD,
+        Field("statusMessage", ANYTHING, "the description of the hook"),
+        Field("additionalContextLimit", ANYTHING, "has no effect here"),
+    )
+}
+
+GEMINI_FILE_FIELDS = (*AGENT_FILE_FIELDS, Field("hooksConfig", ANYTHING, "`enabled` and `disabled` turn hooks off"))
+QWEN_FILE_FIELDS = (
+    *GEMINI_FILE_FIELDS,
+    Field("disableAllHooks", FLAG, "true disables all hooks of this form", default=False),
+)
+DEFAULT_AGENT_SECONDS = 60
+GEMINI_ENTRY_FIELDS = {
+    "command": (
+        ENTRY_TYPE_FIELD.replace(words=("command",)),
+        _needed("command", LINE, "a command line"),
+        Field("name", ANYTHING, "a name, by which `hooksConfig.disabled` turns the hook off"),
+        Field("description", ANYTHING, "the description of the hook"),
+        _optional("env", VARIABLE_MAP, "variables that are set for the command"),
+        Field("timeout", AGENT_MILLISECONDS, f"the time limit in milliseconds, at most {MAX_SECONDS}000", 60_000),
+    )
+}
+QWEN_ENTRY_FIELDS = {
+    "command": (
+        *GEMINI_ENTRY_FIELDS["command"],
+        ASYNC_FIELD,
+        _optional("shell", WORD, "the shell", words=("bash", "powershell")),
+        Field("statusMessage", ANYTHING, "has no effect here"),
+    )
+}
+
+_AGENT_TIMEOUT_FIELD = Field("timeout", DURATION, f"the time limit in seconds, at most {MAX_SECONDS}", 60)
+_OPTIONAL_TYPE_FIELD = ENTRY_TYPE_FIELD.replace(words=("command",), required=False, default="command")
+_LOOP_ABOUT = "how often the hook may send the agent back to work; it has no effect here"
+CURSOR_ENTRY_FIELDS = {
+    "command": (
+        _needed("command", LINE, "a command line"),
+        _OPTIONAL_TYPE_FIELD,
+        _AGENT_TIMEOUT_FIELD,
+        MATCHER_FIELD.replace(about="a regular expression: for the tool, or for the command at events of the shell"),
+        Field("failClosed", FLAG, "true blocks if the hook fails", default=False, fallback=True),
+        Field("loop_limit", ANYTHING, _LOOP_ABOUT, nullable=True),
+    )
+}
+
+COPILOT_FILE_FIELDS = (*AGENT_FILE_FIELDS, QWEN_FILE_FIELDS[-1])
+DEFAULT_SHORT_SECONDS = 30
+_SHORT_TIMEOUT_FIELD = _AGENT_TIMEOUT_FIELD.replace(default=DEFAULT_SHORT_SECONDS)
+COPILOT_ENTRY_FIELDS = {
+    "command": (
+        _optional("bash", LINE, "a command line"),
+        _optional("command", LINE, "a command line for all systems, if there is no `bash`"),
+        Field("powershell", ANYTHING, "the command line on Windows; it has no effect here"),
+        _OPTIONAL_TYPE_FIELD,
+        _optional("cwd", LINE, "the folder that the command runs in, from the folder of the project"),
+        _optional("env", VARIABLE_MAP, "variables that are set for the command"),
+        _SHORT_TIMEOUT_FIELD.replace(key="timeoutSec"),
+        _SHORT_TIMEOUT_FIELD.replace(about="the same as `timeoutSec`"),
+        MATCHER_FIELD.replace(about="a regular expression for the whole name of the tool"),
+        Field("comment", ANYTHING, "has no effect"),
+    )
+}
+
+TABLES_FILE_FIELDS = (Field("hooks", ENTRY_TABLES, "the hooks", tolerant=True, example=[{"event": "PreToolUse"}]),)
+KIMI_ENTRY_FIELDS = {
+    "command": (
+        _needed("event", WORD, "the event that the hook runs on"),
+        _needed("command", LINE, "a command line"),
+        MATCHER_FIELD.replace(about="a regular expression that is searched in the name of the tool"),
+        _SHORT_TIMEOUT_FIELD,
+    )
 }
 
 
@@ -365,6 +494,9 @@ class FieldChecker:
             return f"{message}, not {describe_value(wrong)}", hint
         if not (isinstance(value, list) and field.type.base is list):
             message += f", not {describe_value(value)}"
+        is_seconds = type(value) is int and 0 < value < field.low
+        if field.type is MILLISECONDS and is_seconds:
+            return message, f"if you mean seconds, write {self._pair.format(field.key, value * 1000)}"
         return message, self._show_example(field)
 
     def _report_error(self, field: Field, key: str, message: str, consequence: str, fix: str) -> None:

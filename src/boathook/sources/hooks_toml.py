@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import ABSENT_STATES, DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
 from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker, convert_timing
 from boathook.sources.sandbox_levels import ConfigWarning, applies_to_project, confine_hook, list_ineffective_sandbox
+from boathook.sources.source import list_default_sources
 from boathook.system.files import FileError, read_text
+
+if TYPE_CHECKING:
+    from boathook.sources.source import SourceRules
 
 MAX_HOOKS_TOML_BYTES = 32 * 1024
 MAX_DOTS_PER_LINE = 32
@@ -30,6 +34,7 @@ class HooksConfig(Value):
     override: tuple[tuple[str, dict[str, Any]], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     sandbox: str = ""
+    source_rules: SourceRules = ()
 
 
 def read_hooks_toml(path: str, scope: str) -> HooksConfig:
@@ -45,7 +50,32 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
     tables: dict[str, Any] = {key: values.pop(key) for key in ("enabled", "defaults", "sandbox") if key in values}
     tables["disable"] = tuple(table["name"] for table in values.pop("disable", ()))
     tables["override"] = tuple((table.pop("name"), table) for table in values.pop("override", ()))
-    return HooksConfig(path, scope, **tables, settings=values, diagnostics=tuple(checker.diagnostics))
+    rules = _take_source_rules(values)
+    diagnostics = (*checker.diagnostics, *_list_turned_off(path, rules))
+    return HooksConfig(path, scope, **tables, settings=values, diagnostics=diagnostics, source_rules=rules)
+
+
+def _take_source_rules(values: dict[str, Any]) -> SourceRules:
+    """Take the sources out of the settings: those for all projects, then those of single ones, by their real paths."""
+    for_all = [("", tuple(values.pop("sources")))] if values.get("sources") else []
+    values.pop("sources", None)
+    tables = [table for table in values.pop("projects", ()) if table.get("project") and table.get("sources")]
+    return (*for_all, *((os.path.realpath(table["project"]), tuple(table["sources"])) for table in tables))
+
+
+def _list_turned_off(path: str, rules: SourceRules) -> list[Diagnostic]:
+    """Return a warning for every list of sources that turns a default one off: people may mean to add one."""
+    return [
+        Diagnostic(
+            path, None, "hooks.projects" if project else "hooks.sources", WARNING, message, f'add "{name}" to it'
+        )
+        for project, names in rules
+        for name in list_default_sources()
+        if name not in names
+        and (
+            message := f"the list does not name '{name}', so its hooks do not run{f' in {project}' if project else ''}"
+        )
+    ]
 
 
 def _load_toml(path: str) -> dict[str, Any]:
@@ -66,7 +96,7 @@ def _load_toml(path: str) -> dict[str, Any]:
 
 
 def build_settings(user: HooksConfig) -> Settings:
-    return Settings(**user.settings)
+    return Settings(**user.settings, source_rules=user.source_rules)
 
 
 def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:

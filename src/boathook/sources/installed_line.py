@@ -8,11 +8,11 @@ import re
 import shlex
 import sys
 
+from boathook.core.interpreters import is_python
 from boathook.core.shell import get_assigned_name
 from boathook.core.value import Value
 from boathook.core.verdict import Exit
 
-PYTHON_PROGRAM = re.compile(r"(?:python|pypy)[0-9.]*w?(?:\.exe)?")
 HOOK_ENTRY_PATH = re.compile(r"(?:.*[/\\])?boathook[/\\]entry[/\\]hook_entry\.py", re.DOTALL)
 # Flags of Python, none that makes it run something else.
 _PYTHON_FLAG = re.compile(r"-[BEIOPSsu]+")
@@ -101,5 +101,5 @@ def _split_words(text: str) -> list[str]:
 
 
 def _is_python(program: str) -> bool:
-    is_known = program == sys.executable or bool(PYTHON_PROGRAM.fullmatch(os.path.basename(program)))
+    is_known = program == sys.executable or is_python(os.path.basename(program).removesuffix(".exe"))
     return is_known and not get_assigned_name(program)

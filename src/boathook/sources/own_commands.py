@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from boathook.core.hook import Command
-from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, get_assigned_name
-from boathook.sources.installed_line import HOOK_ENTRY_PATH, PYTHON_PROGRAM, parse_command
+from boathook.core.interpreters import SHELL_NAMES, is_python
+from boathook.core.shell import SHELL_KEYWORDS, ShellCommand, ShellReader, get_assigned_name
+from boathook.sources.installed_line import HOOK_ENTRY_PATH, parse_command
 
 PROGRAM_NAME = "boathook"
 # uvx and pipx take the name with extras and a version
@@ -107,7 +108,7 @@ def _are_own_words(words: list[str], depth: int) -> bool:
     if program in SHELL_NAMES:
         at = next((index for index, word in enumerate(arguments) if re.fullmatch(r"-[a-z]*c", word)), None)
         return at is not None and has_own_command("".join(arguments[at + 1 : at + 2]), depth + 1)
-    return bool(PYTHON_PROGRAM.fullmatch(program)) and _is_own_python_call(arguments)
+    return is_python(program.removesuffix(".exe")) and _is_own_python_call(arguments)
 
 
 def _unwrap(words: list[str]) -> list[str]:

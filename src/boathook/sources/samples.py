@@ -8,7 +8,7 @@ from typing import Any
 
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import Hook
-from boathook.core.matcher import TOOL_NAME, Pattern
+from boathook.core.matcher import Pattern
 from boathook.core.tool_kinds import TOOLS_OF_KINDS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND
 from boathook.hosts.tool_names import list_known_tools
@@ -61,16 +61,15 @@ def _build_fields(kind: EventKind) -> dict[str, Any]:
 
 def _generate_fields(hook: Hook, kind: EventKind) -> Iterator[dict[str, Any]]:
     matcher = hook.matcher
-    if matcher.subject != TOOL_NAME:
-        yield from ({matcher.subject: text} for text in _generate_matching(matcher.tool))
-        return
+    fields = {name: find_matching_text(pattern) for name, pattern in matcher.fields}
     if not kind.has_tool:
-        yield {}
+        yield fields
         return
     for name in list_matching_tools(hook) or list(_generate_matching(matcher.tool))[:2]:
         for text in _generate_matching(matcher.pattern):
             path = f"doctor{text}" if "/" not in text else text
-            yield {"tool_name": name, "tool_input": {"command": text or "true", "file_path": path, "content": text}}
+            tool_input = {"command": text or "true", "file_path": path, "content": text}
+            yield {"tool_name": name, "tool_input": tool_input, **fields}
 
 
 def list_matching_tools(hook: Hook) -> list[str]:
@@ -78,7 +77,7 @@ def list_matching_tools(hook: Hook) -> list[str]:
     if hook.matcher.tool_kinds:
         of_kinds = [name for kind in hook.matcher.tool_kinds for name in (*TOOLS_OF_KINDS[kind], "mcp__doctor__check")]
         return [name for name in of_kinds if tool is None or tool.search(name)]
-    if tool is None or hook.matcher.subject != TOOL_NAME:
+    if tool is None:
         return ["Shell"]
     return [name for name in list_known_tools() if tool.search(name)]
 

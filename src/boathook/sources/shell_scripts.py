@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from itertools import dropwhile, islice
 
+from boathook.core.interpreters import SHELL_NAMES, is_interpreter, is_python
 from boathook.core.shell import (
     SHELL_KEYWORDS,
-    SHELL_NAMES,
     ShellCommand,
     ShellReader,
     ShellRedirection,
@@ -43,12 +43,11 @@ SHELL_BUILTINS = frozenset(
 )
 _COMMAND_PREFIXES = ("exec", "command", "nohup", "time", "env")
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
-# Programs that read a script, their options that take no value, and those whose value is the next word.
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+# Programs that read a script, by a test of their names; their options that take no value, and those whose value is the next word.
 _INTERPRETERS = (
-    (_PYTHON, re.compile(r"-[BEIOPSbdiqsuvx]+(?:[XW].+)?|-[XW].+"), re.compile(r"-[BEIOPSbdiqsuvx]*[XW]")),
-    (re.compile("|".join(SHELL_NAMES)), re.compile(r"-[efluvx]+"), None),
-    (re.compile(r"node|bun|tsx|ts-node|ruby|perl|php|lua[\d.]*"), None, None),
+    (is_python, re.compile(r"-[BEIOPSbdiqsuvx]+(?:[XW].+)?|-[XW].+"), re.compile(r"-[BEIOPSbdiqsuvx]*[XW]")),
+    (SHELL_NAMES.__contains__, re.compile(r"-[efluvx]+"), None),
+    (is_interpreter, None, None),
 )
 _PYTHON_RUN_OPTION = re.compile(r"(?P<option>-[BEIOPSbdiqsuvx]*[cm])(?P<value>.*)", re.DOTALL)
 # With one of these letters Python does not look for modules in the folder that it runs in.
@@ -218,7 +217,7 @@ def find_python_run(command: ShellCommand, words: list[ShellWord]) -> PythonRun 
     """Return the Python that a command starts without a script file; `words` are those without prefixes."""
     words = _skip_uv(words)
     name, rest = _read_interpreter(words)
-    if not _PYTHON.fullmatch(name):
+    if not is_python(name):
         return None
     options = words[1 : len(words) - len(rest)]
     inputs = [
@@ -273,8 +272,8 @@ def _get_program_name(word: ShellWord) -> str:
 def _read_interpreter(words: list[ShellWord]) -> tuple[str, list[ShellWord]]:
     """Return the name of an interpreter and its words behind its options; ("", []) if the program is not one."""
     name = _get_program_name(words[0]) if words else ""
-    for names, options, options_with_value in _INTERPRETERS:
-        if not names.fullmatch(name):
+    for is_named, options, options_with_value in _INTERPRETERS:
+        if not is_named(name):
             continue
         rest = words[1:]
         while rest and options:

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from boathook.sources.source_hooks import SourceHooks
     from boathook.system.locations import SourceFolders
 
+    # What the user's hooks.toml says: a project ("" for all of them) and its sources, by the names that `--without` has.
+    SourceRules = tuple[tuple[str, tuple[str, ...]], ...]
+
 
 class Source:
     """One form of hooks.
@@ -20,11 +23,12 @@ class Source:
     is the agent whose own form it is. `protected_names` are files and folders in the user's folder that self-protection guards,
     `protected_files` those of a project with trusted hooks, besides the hooks themselves. `lookalikes` are pairs of a folder, below
     a folder of people, that is not one of its markers, and the marker that it looks like: see `boathook.sources.near_misses`.
+    Without `is_default`, its hooks are read only if the user's hooks.toml names it (by `without`).
     """
 
     __slots__ = (
-        *("dialect", "host", "lookalikes", "markers", "name", "protected_files", "protected_names", "reader"),
-        *("runs_together", "user_folder", "without"),
+        *("dialect", "host", "is_default", "lookalikes", "markers", "name", "protected_files", "protected_names"),
+        *("reader", "runs_together", "user_folder", "without"),
     )
 
     def __init__(
@@ -41,15 +45,17 @@ class Source:
         protected_files: "tuple[str, ...]" = (),
         host: str = "",
         lookalikes: "tuple[tuple[str, str], ...]" = (),
+        is_default: bool = True,
     ) -> None:
         self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
         self.user_folder, self.markers, self.reader, self.host = user_folder, markers, reader, host
-        self.lookalikes = lookalikes
+        self.lookalikes, self.is_default = lookalikes, is_default
         self.protected_names, self.protected_files = protected_names, protected_files
 
     @property
     def project_folder(self) -> str:
-        return self.markers[0].rpartition("/")[0]
+        """Return the folder of a project with its files, "" if it has none in projects."""
+        return self.markers[0].rpartition("/")[0] if self.markers else ""
 
     def read_hooks(self, folders: "SourceFolders") -> "SourceHooks":
         module, _, function = self.reader.partition(":")
@@ -90,9 +96,115 @@ SETTINGS_JSON_SOURCE = Source(
     protected_names=("settings.json",),
     host="claude",
 )
+CODEX_SOURCE = Source(
+    "codex",
+    without="codex",
+    user_folder=UserFolder("codex", b"CODEX_HOME", ".codex", help="Your folder of Codex CLI, with hooks.json."),
+    markers=("/.codex/hooks.json", "/.codex/config.toml"),
+    reader="boathook.sources.agent_forms.codex_hooks:read_codex_files",
+    dialect="codex",
+    runs_together=True,
+    protected_names=("hooks.json", "config.toml"),
+    host="codex",
+    is_default=False,
+)
+GEMINI_SOURCE = Source(
+    "gemini",
+    without="gemini",
+    user_folder=UserFolder(
+        "gemini", b"GEMINI_CLI_HOME", "", "/.gemini", help="Your folder of Gemini CLI, with settings.json."
+    ),
+    markers=("/.gemini/settings.json",),
+    reader="boathook.sources.agent_forms.gemini_hooks:read_gemini_files",
+    dialect="gemini",
+    runs_together=True,
+    protected_names=("settings.json",),
+    host="gemini",
+    is_default=False,
+)
+QWEN_SOURCE = Source(
+    "qwen",
+    without="qwen",
+    user_folder=UserFolder("qwen", b"QWEN_HOME", ".qwen", help="Your folder of Qwen Code, with settings.json."),
+    markers=("/.qwen/settings.json",),
+    reader="boathook.sources.agent_forms.qwen_hooks:read_qwen_files",
+    dialect="qwen",
+    runs_together=True,
+    protected_names=("settings.json",),
+    host="qwen",
+    is_default=False,
+)
+CURSOR_SOURCE = Source(
+    "cursor",
+    without="cursor",
+    user_folder=UserFolder("cursor", b"", ".cursor", help="Your folder of Cursor, with hooks.json."),
+    markers=("/.cursor/hooks.json",),
+    reader="boathook.sources.agent_forms.cursor_hooks:read_cursor_files",
+    dialect="cursor",
+    runs_together=True,
+    protected_names=("hooks.json",),
+    host="cursor",
+    is_default=False,
+)
+COPILOT_SOURCE = Source(
+    "copilot",
+    without="copilot",
+    user_folder=UserFolder("copilot", b"COPILOT_HOME", ".copilot", help="Your folder of Copilot CLI, with hooks/."),
+    markers=("/.github/hooks",),
+    reader="boathook.sources.agent_forms.copilot_hooks:read_copilot_files",
+    dialect="copilot",
+    runs_together=True,
+    protected_names=("hooks",),
+    host="copilot",
+    is_default=False,
+)
+KIMI_SOURCE = Source(
+    "kimi",
+    without="kimi",
+    user_folder=UserFolder("kimi", b"KIMI_CODE_HOME", ".kimi-code", help="Your folder of Kimi Code, with config.toml."),
+    markers=(),
+    reader="boathook.sources.agent_forms.kimi_hooks:read_kimi_file",
+    dialect="kimi",
+    runs_together=True,
+    protected_names=("config.toml",),
+    host="kimi-code",
+    is_default=False,
+)
+KIMI_CLI_SOURCE = Source(
+    "kimi-cli",
+    without="kimi-cli",
+    user_folder=UserFolder("kimi-cli", b"KIMI_SHARE_DIR", ".kimi", help="Your folder of kimi-cli, with config.toml."),
+    markers=(),
+    reader="boathook.sources.agent_forms.kimi_hooks:read_kimi_cli_file",
+    dialect="kimi-cli",
+    runs_together=True,
+    protected_names=("config.toml",),
+    host="kimi-cli",
+    is_default=False,
+)
 # All sources, in the order in which they count.
-SOURCES: "list[Source]" = [HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE]
+SOURCES: "list[Source]" = [
+    HOOK_MD_SOURCE,
+    SETTINGS_JSON_SOURCE,
+    CODEX_SOURCE,
+    GEMINI_SOURCE,
+    QWEN_SOURCE,
+    CURSOR_SOURCE,
+    COPILOT_SOURCE,
+    KIMI_SOURCE,
+    KIMI_CLI_SOURCE,
+]
 
 
 def find_source(name: str) -> "Source":
     return next(source for source in SOURCES if source.name == name)
+
+
+def list_default_sources() -> "tuple[str, ...]":
+    return tuple([source.without for source in SOURCES if source.is_default])
+
+
+def choose_sources(rules: "SourceRules", folder: str) -> "tuple[str, ...]":
+    """Return the sources that are read for a folder: those of the nearest project that has a rule, or those for all."""
+    projects = [project for project, _ in rules if not project or (folder + "/").startswith(project.rstrip("/") + "/")]
+    return dict(rules)[max(projects, key=len)] if projects else list_default_sources()

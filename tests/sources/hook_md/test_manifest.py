@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.event import SPELLINGS
+from boathook.core.event import KINDS, SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
 from boathook.core.matcher import ALL, Matcher, compile_pattern
-from boathook.dialects.dialect import find_hook_dialect
-from boathook.sources.fields import HOOK_MD_FIELDS, MAX_DIAGNOSTICS, is_hook_name
+from boathook.dialects.dialect import HOOK_DIALECTS, find_hook_dialect
+from boathook.sources.fields import HOOK_MD_FIELDS, MAX_DIAGNOSTICS, is_hook_name, join_words
 from boathook.sources.hook_md.frontmatter import Scalar
 from boathook.sources.hook_md.manifest import parse_manifest, read_whole_number
 
@@ -159,7 +159,8 @@ NUMBERS = {
 def test_a_wrong_value_is_replaced_and_reported(line, expected):
     changes, message = expected
     key, _, value = line.partition(":")
-    reported = problem(NEXT_LINE, key, ERROR, message, EXAMPLES.get(key, ""))
+    fix = "if you mean seconds, write timeout: 99000" if "not 99;" in message else EXAMPLES.get(key, "")
+    reported = problem(NEXT_LINE, key, ERROR, message, fix)
     assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, diagnostics=(reported,))
 
 
@@ -264,10 +265,49 @@ def test_protected_belongs_to_the_user_alone():
     assert parse("project", protected="false") == PLAIN.replace(scope="project")
 
 
-def test_a_matcher_on_an_event_without_a_tool_is_reported():
-    hook = parse(trigger="Stop", matcher="{tool: Shell}")
-    assert hook.state == ARMED
-    assert hook.diagnostics == (problem(5, "matcher", WARNING, "this event has no tool; the matcher is ignored"),)
+CANNOT_ASK = "a matcher of {} cannot ask about '{}'; it is ignored, so the hook runs more often"
+FOREIGN_KEYS = {
+    "a tool where there is none": ("Stop", "tool", "remove it"),
+    "a tool where there is another field": ("SessionStart", "tool", "known: source, model"),
+    "a field that is nearly one": ("SessionStart", "sorce", "did you mean 'source'?"),
+    "the name in another agent": ("SubagentStop", "agent_type", "did you mean 'subagent_type'?"),
+    "a field of another event": ("PreToolUse", "source", "known: tool, pattern, kind"),
+    "a field that cannot be matched": ("SessionEnd", "total_steps", "known: exit_reason"),
+}
+
+
+@pytest.mark.parametrize(("event", "key", "fix"), FOREIGN_KEYS.values(), ids=FOREIGN_KEYS)
+def test_a_key_of_a_matcher_that_its_event_does_not_have_is_an_error_and_ignored(event, key, fix):
+    hook = parse(trigger=event, matcher=f"{{{key}: Shell}}")
+    message = CANNOT_ASK.format(SPELLINGS[event].name, key)
+    assert (hook.state, hook.matcher.is_all) == (ARMED, True)
+    assert hook.diagnostics == (problem(5, f"matcher.{key}", ERROR, message, fix),)
+
+
+ASKED_FIELDS = [(kind, name) for kind in KINDS for name in kind.matched_fields]
+
+
+@pytest.mark.parametrize(("kind", "name"), ASKED_FIELDS, ids=lambda one: getattr(one, "name", one))
+def test_a_matcher_asks_about_the_fields_of_its_event(kind, name):
+    hook = parse(trigger=kind.name, matcher=f"{{{name}: 'a|b'}}")
+    assert (hook.diagnostics, hook.matcher) == ((), Matcher(fields=((name, compile_pattern("a|b")),)))
+    assert parse(trigger=kind.name, matcher=f"{{{name}: '*'}}").matcher.is_all
+
+
+def test_a_pattern_for_a_field_that_does_not_compile_makes_the_hook_invalid():
+    hook = parse(trigger="SessionStart", matcher="{source: '('}")
+    message = "the pattern '(' does not compile: a parenthesis is not closed"
+    assert (hook.state, hook.state_reason) == (INVALID, message)
+
+
+def test_a_field_beside_the_matcher_is_read_as_part_of_it_and_the_trigger_of_the_hook_is_not():
+    hook = parse(trigger="SessionStart", source="startup")
+    assert [name for name, _ in hook.matcher.fields] == ["source"]
+    assert [one.message for one in hook.diagnostics] == [
+        "'source' is beside 'matcher', not below it; it is read as part of the matcher"
+    ]
+    assert parse(trigger="PreCompact").matcher.is_all
+    assert [one.message for one in parse(source="startup").diagnostics] == ["unknown key 'source'"]
 
 
 # What makes a hook invalid
@@ -389,8 +429,9 @@ def test_matchers_are_text_even_if_yaml_would_read_another_type(value, sources):
     assert parse(matcher=value) == PLAIN.replace(matcher=Matcher(tool, pattern))
 
 
-def test_an_unknown_field_of_a_matcher_is_a_warning():
-    reported = problem(5, "matcher.tols", WARNING, "unknown key 'tols'", "did you mean 'tool'?")
+def test_what_is_right_in_a_matcher_counts_beside_a_wrong_key():
+    message = CANNOT_ASK.format("pre-tool-call", "tols")
+    reported = problem(5, "matcher.tols", ERROR, message, "did you mean 'tool'?")
     assert parse(matcher="{tols: x, pattern: y}") == PLAIN.replace(
         matcher=Matcher(None, compile_pattern("y")), diagnostics=(reported,)
     )
@@ -554,8 +595,8 @@ def test_any_text_of_a_file_makes_a_hook(text):
     [
         (
             "Stop",
-            "gemini",
-            "'dialect' must be native or claude, not 'gemini'; native is used",
+            "cline",
+            f"'dialect' must be {join_words(HOOK_DIALECTS)}, not 'cline'; native is used",
             "for example dialect: native",
         ),
         ("pre-step", "claude", "the dialect 'claude' has no event like pre-step; native is used", "remove it"),

@@ -26,7 +26,7 @@ from boathook.core.hook import (
     Http,
     Prompt,
 )
-from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
+from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern, make_field_matcher
 from boathook.dialects.dialect import find_hook_dialect
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
@@ -210,7 +210,7 @@ SUBJECTS = {
 
 @pytest.mark.parametrize("event", SUBJECTS)
 def test_without_a_tool_a_matcher_asks_another_field(one, event):
-    assert one(event=event, matcher="a|b").matcher == Matcher(compile_names("a|b"), subject=SUBJECTS[event])
+    assert one(event=event, matcher="a|b").matcher == make_field_matcher(SUBJECTS[event], compile_names("a|b"))
 
 
 @pytest.mark.parametrize("source", ["Bash", "(", "(?=x)"])
@@ -281,7 +281,7 @@ def test_a_rule_where_no_tool_is_called_is_ignored_and_reported(one):
     message = "'if' is for events with a tool; SessionStart has none, so it is ignored"
     key = "hooks.SessionStart[0].hooks[0].if"
     assert (hook.state, hook.diagnostics) == (ARMED, (Diagnostic("file", None, key, WARNING, message),))
-    assert hook.matcher == Matcher(compile_names("startup"), subject="source")
+    assert hook.matcher == make_field_matcher("source", compile_names("startup"))
 
 
 # Seconds, flags, keys
@@ -699,7 +699,7 @@ def test_an_event_that_does_not_exist_is_reported_with_the_nearest(read):
             ERROR,
             "hooks.preToolUse",
             "there is no event 'preToolUse': its hooks never run",
-            "did you mean 'PreToolUse'?",
+            "in Claude Code it is called 'PreToolUse'",
         ),
         (ERROR, "hooks.Frobnicate", "there is no event 'Frobnicate': its hooks never run", known),
     ]
@@ -707,7 +707,7 @@ def test_an_event_that_does_not_exist_is_reported_with_the_nearest(read):
 
 @pytest.mark.parametrize("event", UNMAPPED_CLAUDE_EVENTS)
 def test_an_event_that_claude_code_alone_has_is_reported(read, event):
-    message = f"this engine has no event like {event}: its hooks run only in Claude Code"
+    message = f"boathook has no event like {event}: its hooks run only in Claude Code"
     problem = Diagnostic("file", None, f"hooks.{event}", WARNING, message)
     assert read({"hooks": {event: "anything"}}) == SettingsFile("file", "user", diagnostics=(problem,))
 

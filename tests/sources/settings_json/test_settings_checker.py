@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.hook import ARMED, DISABLED, ERROR, INVALID, PLUGIN, WARNING, Diagnostic, Hook
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
+from boathook.sources.agent_forms.hook_form import SETTINGS_FORM
 from boathook.sources.checker import check_catalog, check_path
-from boathook.sources.settings_json.settings_checker import MATCHER_VALUES, check_remote_hook, check_settings_hook
+from boathook.sources.settings_json.settings_checker import check_remote_hook, check_settings_hook
 from boathook.sources.settings_json.settings_file import read_settings
 from boathook.sources.shell_scripts import read_first_pipeline
 
@@ -68,7 +69,7 @@ FINE = [
     "notify-send 'Claude Code' 'Awaiting your input' || true",
     "afplay /System/Library/Sounds/Glass.aiff &",
     'uv run "$CLAUDE_PROJECT_DIR"/.claude/hooks/here.py',
-    "uv run --script $CLAUDE_PROJECT_DIR/.claude/hooks/here.py --verbose",
+    'uv run --script "$CLAUDE_PROJECT_DIR"/.claude/hooks/here.py --verbose',
     "uv run ruff check",
     'npx prettier --write "$(jq -r .tool_input.file_path)"',
     "npx --yes ./tool",
@@ -123,12 +124,10 @@ FINE = [
     '\\"$CLAUDE_PROJECT_DIR\\"/gone.sh',
     "echo $CLAUDE_PROJECT_DIR",
     '"$CLAUDE_PROJECT_DIR"/.claude/hooks/here.sh',
-    "$CLAUDE_PROJECT_DIR/.claude/hooks/here.sh --flag",
     '"$CLAUDE_PROJECT_DIR/.claude/hooks/here.sh"',
-    "${CLAUDE_PROJECT_DIR}/.claude/hooks/here.sh",
     'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/here.py',
-    "python3 -u $CLAUDE_PROJECT_DIR/.claude/hooks/here.py",
-    "bash $CLAUDE_PROJECT_DIR/.claude/hooks/plain.sh",
+    'python3 -u "$CLAUDE_PROJECT_DIR"/.claude/hooks/here.py',
+    'bash "$CLAUDE_PROJECT_DIR"/.claude/hooks/plain.sh',
     "~/.claude/mine.sh",
     '"$HOME"/.claude/mine.sh',
     "$HOME/.claude/mine.sh",
@@ -217,10 +216,12 @@ RELATIVE = {
 @pytest.mark.parametrize("scope", ["project", "user"])
 def test_a_relative_path_is_reported(here, command, scope):
     path, fixed = RELATIVE[command]
+    write(here.path / fixed)
     assert remarks(here, command, scope=scope) == [(WARNING, relative(path), f'"$CLAUDE_PROJECT_DIR"/{fixed}')]
 
 
 def test_a_relative_path_among_arguments_is_fixed_without_quotes(here):
+    write(here.path / "scripts/x.py")
     found = remarks(here, {"command": "python3", "args": ["scripts/x.py"]})
     assert found == [(WARNING, relative("scripts/x.py"), "${CLAUDE_PROJECT_DIR}/scripts/x.py")]
     found = remarks(here, {"command": "./x y", "args": []})
@@ -238,6 +239,12 @@ def test_a_relative_path_of_a_plugin_is_fixed_with_its_folder(here):
 
 # Scripts that cannot be started
 
+UNQUOTED = (
+    WARNING,
+    "$CLAUDE_PROJECT_DIR is not quoted: the command fails in a project whose path contains a space",
+    '"$CLAUDE_PROJECT_DIR"/…',
+)
+BLOCKS_ALL = "{} does not exist: {} exits with 2 then, which blocks every call"
 NAMED = {
     '"$CLAUDE_PROJECT_DIR"/a/x.sh': "path",
     "$CLAUDE_PROJECT_DIR/a/x.sh": "path",
@@ -256,27 +263,44 @@ NAMED = {
 def test_a_script_that_does_not_exist_is_an_error(here, command):
     path = getattr(here, NAMED[command]) / "a" / "x.sh"
     expected = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
-    assert remarks(here, command) == [expected]
+    unquoted = [UNQUOTED] if " $" in f" {command}" and "HOME" not in command else []
+    assert remarks(here, command) == [*unquoted, expected]
     write(path)
-    assert remarks(here, command) == []
+    assert remarks(here, command) == unquoted
 
 
 def test_a_script_by_an_absolute_path_that_does_not_exist_is_an_error(here):
     path = here.base / "gone.py"
     expected = (ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
     assert remarks(here, str(path)) == [expected]
-    assert remarks(here, f"python3 {path}", scope="user") == [expected]
-    assert remarks(here, f"python3 '{path}' && npm test") == [expected]
     assert remarks(here, {"command": str(path), "args": []}) == [expected]
-    assert remarks(here, {"command": "python3", "args": [str(path)]}) == [expected]
+    assert remarks(here, f"bash {path}") == [expected]
     below = write(here.base / "file") / "x.sh"
     assert [message for _, message, _ in remarks(here, str(below))] == [
         f"{below} does not exist: the hook fails at every event"
     ]
 
 
+@pytest.mark.parametrize("program", ["python3", "python3.11", "pypy3", "perl", "uv run", "uv run --script"])
+def test_a_program_that_exits_with_2_without_its_script_blocks_every_call(here, program):
+    path = here.base / "gone.py"
+    name = program.partition(" ")[0]
+    # Not all of these programs are on the PATH.
+    found = [one for one in remarks(here, f"{program} {path}", scope="user") if "PATH" not in one[1]]
+    assert found == [(ERROR, BLOCKS_ALL.format(path, name), "create it, or fix the path")]
+    for how in ({"event": "SessionStart"}, {"event": "Notification"}):
+        messages = [message for _, message, _ in remarks(here, f"{program} {path}", scope="user", **how)]
+        assert f"{path} does not exist: the hook fails at every event" in messages
+
+
+def test_a_script_by_a_relative_path_that_is_not_in_the_project_is_an_error(here):
+    messages = [message for _, message, _ in remarks(here, "python3 hooks/gone.py")]
+    assert messages == [relative("hooks/gone.py"), BLOCKS_ALL.format(here.path / "hooks/gone.py", "python3")]
+    assert [message for _, message, _ in remarks(here, "python3 hooks/gone.py || true")] == [relative("hooks/gone.py")]
+
+
 def test_a_script_among_arguments_is_found_in_the_project(here):
-    expected_message = f"{here.path}/x.py does not exist: the hook fails at every event"
+    expected_message = BLOCKS_ALL.format(here.path / "x.py", "python3")
     entry = {"command": "python3", "args": ["${CLAUDE_PROJECT_DIR}/x.py"]}
     assert [message for _, message, _ in remarks(here, entry)] == [expected_message]
     assert remarks(here, {"command": "python3", "args": ["$CLAUDE_PROJECT_DIR/x.py"]}) == []  # nothing is certain
@@ -292,9 +316,9 @@ def test_the_user_s_file_knows_no_project(here):
 def test_a_file_outside_of_a_claude_folder_knows_no_project(here):
     path = write(
         here.path / "hooks.json",
-        '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "$CLAUDE_PROJECT_DIR/x"}]}]}}',
+        '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "\\"$CLAUDE_PROJECT_DIR\\"/x"}]}]}}',
     )
-    assert check_path(str(path)) == []
+    assert [one.message for one in check_path(str(path))] == ["nothing loads this file, so none of its hooks runs"]
 
 
 def test_a_script_of_a_plugin_is_looked_for_in_its_folder(here):
@@ -479,7 +503,7 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("text", SCRIPTS)
 @pytest.mark.parametrize(
-    "command", ['bash "$CLAUDE_PROJECT_DIR"/.claude/x.sh', "cat | bash $CLAUDE_PROJECT_DIR/.claude/x.sh"]
+    "command", ['bash "$CLAUDE_PROJECT_DIR"/.claude/x.sh', 'cat | bash "$CLAUDE_PROJECT_DIR"/.claude/x.sh']
 )
 def test_exit_1_in_the_script_is_reported_with_its_line(here, text, command):
     path = write(here.path / ".claude" / "x.sh", text)
@@ -555,6 +579,14 @@ def test_a_matcher_that_a_tool_may_match_is_fine(here, matcher):
     assert remarks(here, "npm test", matcher=matcher) == []
 
 
+def test_a_name_in_a_list_that_looks_like_a_slip_is_reported(here):
+    expected = (WARNING, "'Writ' in the matcher is not a known tool", "did you mean 'Write'?")
+    assert remarks(here, "npm test", matcher="Edit|Writ|Bash") == [expected]
+    assert remarks(here, "npm test", matcher="Edit|SomethingElse") == []
+    expected = (WARNING, "'startupp' in the matcher is not a known value of SessionStart", "did you mean 'startup'?")
+    assert remarks(here, "npm test", matcher="startupp|resume", event="SessionStart") == [expected]
+
+
 def test_a_matcher_of_a_server_alone_is_reported(here):
     message = "'mcp__my_memory' is a server, not one of its tools; this hook may never run"
     assert remarks(here, "npm test", matcher="mcp__my_memory") == [(WARNING, message, "mcp__my_memory__.*")]
@@ -575,7 +607,7 @@ def test_matchers_of_prompts_and_posts_are_looked_at_too(here):
 
 
 @pytest.mark.parametrize(
-    ("event", "value"), [(event, value) for event, values in MATCHER_VALUES.items() for value in values]
+    ("event", "value"), [(event, value) for event, values in SETTINGS_FORM.matcher_values.items() for value in values]
 )
 def test_a_matcher_of_a_value_that_is_known_is_fine(here, event, value):
     assert remarks(here, "npm test", event=event, matcher=value) == []
@@ -584,7 +616,7 @@ def test_a_matcher_of_a_value_that_is_known_is_fine(here, event, value):
 
 
 def known(event: str) -> str:
-    return f"known: {', '.join(MATCHER_VALUES[event])}"
+    return f"known: {', '.join(SETTINGS_FORM.matcher_values[event])}"
 
 
 OTHER_VALUES = {
@@ -678,6 +710,7 @@ def test_a_project_is_checked_with_its_settings(here):
     path = here.write_settings(
         "project", {"hooks": {"PreToolUse": [{"matcher": "bash", "hooks": [{"type": "command", "command": "./x.sh"}]}]}}
     )
+    write(here.path / "x.sh")
     local = here.write_settings("local", {"hooks": {"Stop": [{"type": "command", "command": "x"}]}})
     message = "'bash' matches no known tool; this hook may never run"
     bare = "is a hook without a group: an event has groups, and a group has hooks"

@@ -7,10 +7,10 @@ from typing import Any
 
 from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.hook import DISABLED, ERROR, INVALID, PROJECT, WARNING, Hook, Needs, Script
-from boathook.core.matcher import Matcher, Pattern, PatternAllowance, compile_pattern
+from boathook.core.matcher import TOOL_KEYS, Matcher, Pattern, PatternAllowance, compile_pattern, list_matcher_keys
 from boathook.core.pattern_search import NO_ENGINE
 from boathook.core.text import reveal_text
-from boathook.dialects.dialect import NATIVE, find_hook_dialect
+from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE, find_hook_dialect
 from boathook.errors import ConfigError
 from boathook.sources.fields import (
     FLAG,
@@ -25,6 +25,10 @@ from boathook.sources.fields import (
 )
 from boathook.sources.hook_md.frontmatter import FrontmatterError, Mapping, Node, Scalar, Sequence, read_frontmatter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.hosts.claude_events import HookEvent
+
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NULLS = ("", "~", "null")
 _MAX_DIGITS = 18
@@ -34,9 +38,6 @@ _SAME_KEYS = (
     *("name", "description", "priority", "on_failure", "protected"),
     *("sandbox", "network", "imports", "metadata"),
 )
-
-
-_MATCHER_KEYS = tuple(inner.key for field in HOOK_MD_FIELDS if field.key == "matcher" for inner in field.fields)
 
 
 def parse_manifest(
@@ -77,7 +78,10 @@ def parse_manifest(
 
 def _indent_matcher(data: dict[str, Any], checker: FieldChecker) -> None:
     """Move keys of a matcher that were written beside it, not below it, so that the hook is not asked about every call."""
-    keys = [key for key in _MATCHER_KEYS if isinstance(data.get(key), str | list)]
+    kind = _find_kind(data)
+    known = (*TOOL_KEYS, *(kind.matched_fields if kind else ()))
+    # The `trigger` of a compaction has the name of a field of HOOK.md.
+    keys = [key for key in known if key != "trigger" and isinstance(data.get(key), str | list)]
     if not keys or data.get("matcher") is not None:
         return
     data["matcher"] = {key: data.pop(key) for key in keys}
@@ -85,6 +89,37 @@ def _indent_matcher(data: dict[str, Any], checker: FieldChecker) -> None:
         checker.lines[f"matcher.{key}"] = checker.lines[key]
         message = f"'{key}' is beside 'matcher', not below it; it is read as part of the matcher"
         checker.report(WARNING, key, message, f"indent it below matcher:, as in '  {key}: …'", checker.lines[key])
+
+
+def _find_kind(data: dict[str, Any]) -> EventKind | None:
+    trigger = data.get("trigger")
+    if not isinstance(trigger, str):
+        return None
+    row = _find_agent_event(data)
+    return row.kind if row is not None else SPELLINGS.get(trigger)
+
+
+def _find_agent_event(data: dict[str, Any]) -> HookEvent | None:
+    """Return the row of an event that only the agent of the dialect calls so, such as `beforeShellExecution` of Cursor."""
+    trigger, dialect = data.get("trigger"), HOOK_DIALECTS.get(str(data.get("dialect")))
+    if dialect is None or not dialect.host or not isinstance(trigger, str) or trigger in SPELLINGS:
+        return None
+    # Few manifests have such a dialect, so no agent is imported for the others.
+    from boathook.hosts.hook_events import list_hook_events
+
+    return list_hook_events(dialect.host).get(trigger)
+
+
+def _remove_foreign_keys(data: dict[str, Any], checker: FieldChecker) -> None:
+    """Report and remove the keys of a matcher that its event does not have; the hook then runs more often."""
+    kind, matcher = _find_kind(data), data.get("matcher")
+    if kind is None or not isinstance(matcher, dict):
+        return
+    known = list_matcher_keys(kind)
+    for key in [key for key in matcher if key not in known]:
+        del matcher[key]
+        message = f"a matcher of {kind.name} cannot ask about '{key}'; it is ignored, so the hook runs more often"
+        checker.report(ERROR, f"matcher.{key}", message, checker.suggest(key, known) if known else "remove it")
 
 
 def _is_openclaw_hook(data: dict[str, Any]) -> bool:
@@ -96,11 +131,16 @@ def _is_openclaw_hook(data: dict[str, Any]) -> bool:
 def _check_fields(
     data: dict[str, Any], folder_name: str, checker: FieldChecker, allowance: PatternAllowance | None
 ) -> dict[str, Any]:
-    values = checker.check(HOOK_MD_FIELDS, data)
+    _remove_foreign_keys(data, checker)
+    row = _find_agent_event(data)
+    values = checker.check(HOOK_MD_FIELDS, {**data, "trigger": row.kind_name} if row is not None else data)
     if values.get("name", folder_name) != folder_name:
         message = f"name '{values['name']}' differs from its folder '{reveal_text(folder_name)}'"
         checker.report(WARNING, "name", message, "rename the folder, or change 'name'")
     trigger = {"trigger": data["trigger"]} if isinstance(data.get("trigger"), str) else {}
+    if row is not None and row.tools and "tool" not in (values.get("matcher") or {}):
+        # The event of some tools.
+        values["matcher"] = {**values.get("matcher", {}), "tool": f"^(?:{'|'.join(row.tools)})$"}
     return trigger | _build_fields(values, checker, allowance)
 
 
@@ -128,12 +168,13 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker, allowance: Patt
 def _build_matcher(
     sources: dict[str, Any], kind: EventKind | None, checker: FieldChecker, allowance: PatternAllowance | None
 ) -> Matcher:
-    if kind is not None and not kind.has_tool:
-        checker.report(WARNING, "matcher", "this event has no tool; the matcher is ignored")
-    tool, pattern = (
-        _compile(f"matcher.{key}", sources.get(key, ""), checker, allowance) for key in ("tool", "pattern")
-    )
-    return Matcher(tool, pattern, tool_kinds=tuple(sources.get("kind", ())))
+    def compile_key(key: str) -> Pattern | None:
+        return _compile(f"matcher.{key}", sources.get(key, ""), checker, allowance)
+
+    tool, pattern = compile_key("tool"), compile_key("pattern")
+    matched = ((name, compile_key(name)) for name in (kind.matched_fields if kind else ()))
+    fields = tuple((name, found) for name, found in matched if found is not None)
+    return Matcher(tool, pattern, tuple(sources.get("kind", ())), fields)
 
 
 def _compile(key: str, source: str, checker: FieldChecker, allowance: PatternAllowance | None = None) -> Pattern | None:

@@ -52,7 +52,7 @@ def load_settings(claude: str, project: str) -> LoadedSettings:
     paths = [*(file.path for file in files), *plugin_paths]
     # The modes of the folders count, too.
     folders = dict.fromkeys(os.path.dirname(path) + "/" for path in paths)
-    return LoadedSettings(_shadow_equal_entries(hooks), tuple(problems), (*paths, *folders))
+    return LoadedSettings(shadow_equal_entries(hooks), tuple(problems), (*paths, *folders))
 
 
 def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hook, ...]:
@@ -63,7 +63,7 @@ def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hoo
     return tuple(hook.replace(state=DISABLED, state_reason=why) for hook in file.hooks)
 
 
-def _shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:
+def shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:
     """Shadow equal entries: the user's counts, else the first of each scope, because it is not known yet which of them may run."""
     first: dict[object, Hook] = {}
     for hook in hooks:

@@ -10,18 +10,18 @@ import sys
 from importlib.util import find_spec
 
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
-from boathook.core.matcher import TOOL_NAME, Pattern
-from boathook.core.shell import SHELL_NAMES, ShellWord
-from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
+from boathook.core.interpreters import SHELL_NAMES
+from boathook.core.matcher import Pattern
+from boathook.core.shell import ShellWord
+from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
 from boathook.sources import shell_scripts
+from boathook.sources.agent_forms.hook_form import HookForm, find_form
+from boathook.sources.hook_mistakes import SHELL, HookCode, find_language, find_mistakes
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, is_shell_script, read_script_text
-from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, find_program, read_first_bytes
-
-_PROJECT_DIR, _PLUGIN_ROOT = "CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"
 
 _CLAUDE_TOOLS = (
     *("Bash", "BashOutput", "KillBash", "KillShell", "PowerShell", "Monitor"),
@@ -36,18 +36,6 @@ _CLAUDE_TOOLS = (
 # Tools of other agents count as well, unless they look like a slip: `Shell` does, `bash` does not.
 _LOWERED = {name.lower() for name in _CLAUDE_TOOLS}
 _TOOLS = (*_CLAUDE_TOOLS, *(name for name in list_known_tools() if name.lower() not in _LOWERED))
-# Values of matchers that do not ask for a tool; for events that are missing here people choose the names.
-MATCHER_VALUES = {
-    "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
-    "PreCompact": ("manual", "auto"),
-    "PostCompact": ("manual", "auto"),
-    "SessionEnd": ("clear", "resume", "logout", "prompt_input_exit", "other", "bypass_permissions_disabled"),
-    "Notification": (
-        *("permission_prompt", "idle_prompt", "auth_success", "elicitation_dialog", "elicitation_url_dialog"),
-        *("elicitation_complete", "elicitation_response", "agent_needs_input", "agent_completed"),
-        *("quota_auto_resume_fired", "quota_auto_resume_stale", "quota_auto_resume_disabled"),
-    ),
-}
 _SERVER = re.compile(r"mcp__[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
 
 # Authors of commands with these programs know on which systems they are missing.
@@ -58,6 +46,9 @@ _PROGRAMS_OF_ONE_SYSTEM = {
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _PLAIN_PATH = re.compile(r"[\w.@][\w./@+-]*", re.ASCII)
 _FOREIGN_FOLDER = re.compile(r"/(?:node_modules|s?bin|\.?venv|site-packages)/")
+# What these programs exit with if they do not find the script.
+_EXITS_WITH_2 = re.compile(r"(?:python|pypy)[\d.]*|uv|perl")
+_MISSING_FIX = "create it, or fix the path"
 EXIT_1_WARNING = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
 
 
@@ -71,11 +62,18 @@ def check_settings_hook(hook: Hook) -> list[Diagnostic]:
 
 
 def _check_matcher(hook: Hook) -> list[Diagnostic]:
-    pattern = hook.matcher.tool
-    has_tool = hook.matcher.subject == TOOL_NAME
-    names = _TOOLS if has_tool else MATCHER_VALUES.get(hook.trigger, ())
-    if pattern is None or not names or any(map(pattern.search, names)):
+    has_tool = not hook.matcher.fields
+    pattern = hook.matcher.tool if has_tool else hook.matcher.fields[0][1]
+    form = find_form(hook.source)
+    names = _TOOLS if has_tool else form.matcher_values.get(hook.trigger, ())
+    if pattern is None or not names:
         return []
+    if has_tool and (foreign := _find_foreign_tool(hook, form, pattern)):
+        message = f"'{pattern.display_text}' matches no tool of {form.title}, but '{foreign[0]}' of another agent"
+        fix = f"in {form.title} it is called '{foreign[1]}'" if foreign[1] else ""
+        return [Diagnostic(hook.path, None, hook.place, WARNING, f"{message}; this hook may never run there", fix)]
+    if any(map(pattern.search, names)):
+        return _check_listed_names(hook, pattern, names, has_tool=has_tool)
     if not (has_tool and may_be_server_tool(pattern)):
         what = "no known tool" if has_tool else f"no value of {hook.trigger}"
         message = f"'{pattern.display_text}' matches {what}; this hook may never run"
@@ -86,6 +84,36 @@ def _check_matcher(hook: Hook) -> list[Diagnostic]:
     else:
         return []
     return [Diagnostic(hook.path, None, hook.place, WARNING, message, fix)]
+
+
+def _find_foreign_tool(hook: Hook, form: HookForm, pattern: Pattern) -> tuple[str, str] | None:
+    """Return the tool that a matcher means if only other agents have it, and what the agent of the form calls it."""
+    row = form.events.get(hook.trigger)
+    # Such rows have our names of tools, or those of Claude Code.
+    if not form.dialect.host or row is None or row.tools or row.has_names or may_be_server_tool(pattern):
+        return None
+    if any(pattern.search(name) for names in form.list_tool_names().values() for name in names):
+        return None
+    found = next((name for name in _TOOLS if pattern.search(name)), "")
+    if not found:
+        return None
+    ours = next((host.tools[found][0] for host in map(load_host, list_host_names()) if found in host.tools), found)
+    own = load_host(form.dialect.host).tools
+    return found, next((name for name, (kind, _) in own.items() if kind == ours), "")
+
+
+def _check_listed_names(hook: Hook, pattern: Pattern, names: tuple[str, ...], *, has_tool: bool) -> list[Diagnostic]:
+    """Return a warning for each name in a list that is not known and looks like a slip of one that is."""
+    listed = [name.strip() for name in re.split(r"[|,]", pattern.written)]
+    slips = [name for name in listed if name and name not in names and not name.startswith("mcp__")]
+    what = "tool" if has_tool else f"value of {hook.trigger}"
+    fixes = [(name, _suggest_name(name, names, has_tool=has_tool)) for name in slips]
+    return [
+        Diagnostic(hook.path, None, hook.place, WARNING, f"'{name}' in the matcher is not a known {what}", fix)
+        for name, fix in fixes
+        # Who lists both spellings knows the right one.
+        if fix.startswith("did you mean") and fix.split("'")[1] not in listed
+    ]
 
 
 def may_be_server_tool(pattern: Pattern) -> bool:
@@ -105,13 +133,18 @@ def _suggest_name(written: str, names: tuple[str, ...], *, has_tool: bool) -> st
 class _CommandChecker:
     def __init__(self, hook: Hook, command: Command) -> None:
         self.hook, self.command, self.diagnostics = hook, command, list[Diagnostic]()
+        self.form = find_form(hook.source)
         self.project = _find_project(hook)
-        folders = {_PROJECT_DIR: self.project, _PLUGIN_ROOT: command.root}
-        self.known = {name: value for name, value in folders.items() if value}
+        # Where the commands of an agent have no variable for the project, ours are set as well.
+        dialect = self.form.dialect
+        self.variables = tuple(dict.fromkeys((dialect.folder_variables[0], *dialect.project_variables)))
+        folders = {**dict.fromkeys(self.variables, self.project), dialect.folder_variables[1]: command.root}
+        self.known = {name: value for name, value in folders.items() if name and value}
         self.has_space = any(space in self.project for space in " \t\n")
         # Another source may name its events in another way.
-        event = CLAUDE_EVENTS_BY_NAME.get(hook.trigger)
-        self.can_block = (event is None or event.refuses) and not hook.background and hook.on_failure != "block"
+        event = self.form.events.get(hook.trigger)
+        self.exit_2_blocks = (event is None or event.refuses) and not hook.background
+        self.can_block = self.exit_2_blocks and hook.on_failure != "block"
         # A line with `||` has an answer for a command that fails.
         self.handles_failure = command.words is None and "||" in command.text
 
@@ -119,13 +152,14 @@ class _CommandChecker:
         commands = self._read_commands()
         # These do not fail if the shell splits their words.
         words_to_split = [word for words in commands if words[0].raw not in ("echo", "printf", "[[") for word in words]
-        is_split = any(word.leading_variable == _PROJECT_DIR for word in words_to_split)
-        if is_split and self.has_space:
-            message = f"${_PROJECT_DIR} is not quoted, and the path of the project contains a space: the command fails"
-            self._report(ERROR, message, f'"${_PROJECT_DIR}"/…')
-        elif is_split and self.hook.scope == USER:
-            message = f"${_PROJECT_DIR} is not quoted: the command fails in a project whose path contains a space"
-            self._report(WARNING, message, f'"${_PROJECT_DIR}"/…')
+        names = [word.leading_variable for word in words_to_split]
+        split = next((name for name in names if name and name in self.variables), "")
+        if split and self.has_space:
+            message = f"${split} is not quoted, and the path of the project contains a space: the command fails"
+            self._report(ERROR, message, f'"${split}"/…')
+        elif split:
+            message = f"${split} is not quoted: the command fails in a project whose path contains a space"
+            self._report(WARNING, message, f'"${split}"/…')
         for index, words in enumerate(map(shell_scripts.remove_prefix, commands)):
             if words and words[0].raw not in shell_scripts.SHELL_BUILTINS:
                 if index == 0:
@@ -133,6 +167,9 @@ class _CommandChecker:
                 for file in shell_scripts.find_run_files(words):
                     self._check_file(file)
         is_line = self.command.words is None
+        code = HookCode(self.hook, self.command.line, SHELL if is_line else "", self.exit_2_blocks, is_line=True)
+        for mistake in find_mistakes(code):
+            self._report(mistake.level, mistake.message, mistake.fix)
         if self.can_block and is_line and shell_scripts.has_blocking_exit_1(self.command.text):
             self._report(WARNING, *EXIT_1_WARNING)
         for _, message, fix in describe_python_starts(self.hook, self.command.line, self.project):
@@ -164,16 +201,23 @@ class _CommandChecker:
 
     def _check_file(self, file: RunFile) -> None:
         path = file.word.value
-        if path is None or (self.has_space and file.word.leading_variable == _PROJECT_DIR):
+        if path is None or (self.has_space and file.word.leading_variable in self.variables):
             return
         if path.startswith("/"):
             self._check_start(path, file)
         elif _PLAIN_PATH.fullmatch(path):
-            name = _PLUGIN_ROOT if self.command.root else _PROJECT_DIR
+            project_variable, root_variable = self.form.dialect.folder_variables
+            name = root_variable if self.command.root else project_variable
             folder = f'"${name}"' if self.command.words is None else f"${{{name}}}"
-            message = f"'{path}' is a relative path: Claude Code finds it only while it is in the folder of the project"
-            self._report(WARNING, message, f"{folder}/{path.removeprefix('./')}")
-            path = f"{self.project}/{path}" if self.project else ""
+            message = (
+                f"'{path}' is a relative path: {self.form.title} finds it only while it is in the folder of the project"
+            )
+            # Without a variable for the folder, this cannot be avoided.
+            if name and not self.form.runs_in_project:
+                self._report(WARNING, message, f"{folder}/{path.removeprefix('./')}")
+            path = os.path.join(self.project, self.command.cwd, path) if self.project or self.command.cwd else ""
+            if path and _get_mode(path) == 0 and not self.handles_failure:
+                self._report(ERROR, f"{path} does not exist: {self._describe_missing(file)}", _MISSING_FIX)
         else:
             return
         self._check_text(path, file)
@@ -183,13 +227,18 @@ class _CommandChecker:
         if mode is None or stat.S_ISDIR(mode) or self.handles_failure:
             return
         if mode == 0:
-            self._report(ERROR, f"{path} does not exist: the hook fails at every event", "create it, or fix the path")
+            self._report(ERROR, f"{path} does not exist: {self._describe_missing(file)}", _MISSING_FIX)
         elif not file.interpreter and not os.access(path, os.X_OK):
             self._report(ERROR, f"{path} is not executable: the hook fails at every event", f"chmod +x {path}")
         elif not file.interpreter:
             start_error, fix = find_start_error(path)
             if start_error:
                 self._report(ERROR, f"{path} cannot be started: {start_error}", fix)
+
+    def _describe_missing(self, file: RunFile) -> str:
+        if self.exit_2_blocks and _EXITS_WITH_2.fullmatch(file.interpreter):
+            return f"{file.interpreter} exits with 2 then, which blocks every call"
+        return "the hook fails at every event"
 
     def _check_text(self, path: str, file: RunFile) -> None:
         text = read_script_text(path) if path and not _FOREIGN_FOLDER.search(path) else ""
@@ -199,6 +248,9 @@ class _CommandChecker:
         is_new = line > 1 or file.interpreter or not text.startswith("#!")
         if is_for_shell and "\r\n" in text and is_new:
             self.diagnostics.append(Diagnostic(path, line, "", WARNING, "it has Windows line ends", "convert it to LF"))
+        language = find_language(path, file.interpreter, is_for_shell=is_for_shell)
+        for one in find_mistakes(HookCode(self.hook, text, language, self.exit_2_blocks)):
+            self.diagnostics.append(Diagnostic(path, one.line, "", one.level, one.message, one.fix))
         exit_line = find_blocking_exit_1(text) if self.can_block else None
         if exit_line is not None:
             self.diagnostics.append(Diagnostic(path, exit_line, "", WARNING, *EXIT_1_WARNING))
@@ -214,11 +266,10 @@ def find_start_error(path: str) -> tuple[str, str]:
 
 
 def _find_project(hook: Hook) -> str:
-    folder = os.path.dirname(hook.path)
-    user_folder = resolve_folder(SETTINGS_JSON_SOURCE.user_folder, read_environment())
-    if hook.scope == USER or os.path.basename(folder) != ".claude" or folder == user_folder:
-        return ""
-    return os.path.dirname(folder)
+    form = find_form(hook.source)
+    user_folder = resolve_folder(form.source.user_folder, read_environment())
+    is_own = hook.scope == USER or os.path.dirname(hook.path) == user_folder
+    return "" if is_own else form.find_project(hook.path)
 
 
 def _get_mode(path: str) -> int | None:

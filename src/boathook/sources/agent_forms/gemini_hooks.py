@@ -1,0 +1,12 @@
+"""Hooks of Gemini CLI: `hooks` in its settings.json."""
+
+from __future__ import annotations
+
+from boathook.sources.agent_forms.group_files import read_group_files
+from boathook.sources.agent_forms.hook_form import GEMINI_FORM
+from boathook.sources.source_hooks import SourceHooks
+from boathook.system.locations import SourceFolders
+
+
+def read_gemini_files(folders: SourceFolders) -> SourceHooks:
+    return read_group_files(GEMINI_FORM, folders)
