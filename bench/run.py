@@ -316,6 +316,37 @@ def bench_entry(folder: Path, launcher: Launcher, rounds: int, entry_path: Path)
     return [row for row, _, _ in pairs]
 
 
+# The files of forms besides HOOK.md, and the event before a tool call there.
+FORM_FILES = {
+    "settings": (".claude/settings.json", "PreToolUse"),
+    "codex": (".codex/hooks.json", "PreToolUse"),
+    "gemini": (".gemini/settings.json", "BeforeTool"),
+    "qwen": (".qwen/settings.json", "PreToolUse"),
+}
+
+
+def bench_sources(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
+    """Say what it costs that hooks are in the files of five agents and not in one folder."""
+    one, five, config = folder / "one-source", folder / "five-sources", folder / "five-sources-config"
+    many_hooks(one, 20)
+    many_hooks(five, 4)
+    for path, event in FORM_FILES.values():
+        entries = [{"type": "command", "command": f"check {path} {n}"} for n in range(4)]
+        (five / path).parent.mkdir(parents=True)
+        (five / path).write_text(json.dumps({"hooks": {event: [{"matcher": "write_file|Write", "hooks": entries}]}}))
+    config.mkdir()
+    (config / "hooks.toml").write_text(f"[hooks]\nsources = {json.dumps(['hook-md', *FORM_FILES])}\n")
+
+    def start_entry(project: Path, *flags: str) -> Measure:
+        words = (str(entry_path), "--trust-all", "--host", "native", "--event", "pre-tool-call", *flags)
+        return launcher.measure(event_file(folder, project), sys.executable, "-I", "-S", *words)
+
+    row = Row("`hook_entry.py`, no match, 20 hooks over five sources", "the same, 20 hooks in one source", 1.1)
+    time.sleep(2.5)
+    interleave(rounds, [(row, start_entry(five, "--config", str(config)), start_entry(one))], warm=4)
+    return [row]
+
+
 HOSTS = {
     "claude": ("PreToolUse", "tool_input"),
     "codex": ("PreToolUse", "tool_input"),
@@ -534,6 +565,7 @@ def main() -> None:
         more, text = bench_trust(folder, launcher, options.rounds, entry_path)
         rows += more
         rows += bench_hosts(folder, launcher, options.rounds, entry_path)
+        rows += bench_sources(folder, launcher, options.rounds, entry_path)
         rows += bench_selection(options.rounds)
         rows += bench_stack(options.rounds)
         memory = "\n\n".join((text, bench_memory(folder), bench_empty(options.rounds)))

@@ -28,7 +28,7 @@ from boathook.core.matcher import Matcher, compile_names, compile_pattern
 from boathook.core.shell import ShellCommand, ShellReader
 from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
 from boathook.dialects import claude
-from boathook.dialects.dialect import HostDialect, find_hook_dialect, find_host_dialect
+from boathook.dialects.dialect import HOOK_DIALECTS, HostDialect, find_hook_dialect, find_host_dialect
 from boathook.engine import Engine, EngineParts
 from boathook.entry import fast_path, run_once
 from boathook.entry.options import parse_options
@@ -37,6 +37,7 @@ from boathook.hosts.host import list_host_names, load_host
 from boathook.process.sessions import Sessions
 from boathook.protection.objections import find_objection
 from boathook.protection.protection import ProtectedPlace, Protection
+from boathook.sources.agent_forms.hook_form import HOOK_FORMS
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.hooks_toml import (
@@ -144,6 +145,14 @@ def _settings(data: bytes) -> tuple[Hook, ...]:
     path = written(data, "claude/settings.json")
     mentions_hooks(path)
     return load_settings(os.path.dirname(path), "").hooks
+
+
+def _forms(data: bytes) -> tuple[Hook, ...]:
+    """Read the bytes as the file of every agent that has hook files of its own."""
+    forms = [form for form in HOOK_FORMS if form.dialect.host]
+    paths = [(form, written(data, f"forms{marker}")) for form in forms for marker in form.source.markers]
+    files = [read_settings(path, USER, source=form.source.name, form=form) for form, path in paths]
+    return tuple(hook for file in files for hook in file.hooks)
 
 
 def _tell_all(hooks: tuple[Hook, ...]) -> None:
@@ -272,6 +281,13 @@ def _answers(dialect: str) -> Callable[[bytes], list[Verdict]]:
     return ask
 
 
+def _answers_of_agents(data: bytes) -> list[Verdict]:
+    """Let the hooks of every agent that has hook files of its own say the bytes before a tool call."""
+    like = next(hook for hook in guards() if hook.dialect.name == "claude" and hook.kind is PRE_TOOL)
+    hooks = tuple(like.replace(dialect=row) for row in HOOK_DIALECTS.values() if row.host)
+    return [_engine(Exit(code, data), hooks).dispatch(Event.of(PRE_TOOL, **CALL)) for code in CODES]
+
+
 def _judgement(data: bytes) -> list[Verdict]:
     asked = Hook(
         "p", PRE_TOOL, "PreToolUse", USER, Prompt("?"), "/c/settings.json", find_hook_dialect("claude"), source=SETTINGS
@@ -389,6 +405,12 @@ class _NoFiles:
     def find_real(self, path: str) -> str:
         return path
 
+    def find_program(self, name: str) -> str:  # noqa: ARG002
+        return ""
+
+    def get_variable(self, name: str) -> str:  # noqa: ARG002
+        return ""
+
     def exists(self, path: str) -> bool:  # noqa: ARG002
         return False
 
@@ -413,6 +435,7 @@ def _protected(data: bytes) -> str:
 TARGETS: tuple[Target, ...] = (
     Target("manifest", _manifest, _tell, "manifest"),
     Target("settings", _settings, _tell_all, "settings"),
+    Target("forms", _forms, _tell_all, "settings", passes=5),
     Target("settings-check", _checked, len, "settings", allowance=4),
     Target("plugins", _plugins, _tell_all, "plugins"),
     Target("config", _config, _tune, "config", passes=2, limit=MAX_HOOKS_TOML_BYTES),
@@ -421,6 +444,7 @@ TARGETS: tuple[Target, ...] = (
     Target("protection", _protected, len, "shell", allowance=32, limit=2 * MAX_SEARCHED_CHARS),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
     Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),
+    Target("agent-answer", _answers_of_agents, _write, "claude-answer", passes=len(CODES) * len(HOOK_DIALECTS)),
     Target("judgement", _judgement, _write, "claude-answer"),
     Target("reason", _reason, _write, "reason", passes=4),
     Target(

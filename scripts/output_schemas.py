@@ -117,6 +117,7 @@ _VERDICT = {
     "id": _TEXT_OR_NULL,
 }
 _BUILT_IN = _make_object({"name": _TEXT, "description": _TEXT, "state": _TEXT, "why": _TEXT})
+_UNUSED_FILE = _make_object({"path": _TEXT, "source": _TEXT, "title": _TEXT, "count": _INTEGER})
 _HANDLER = _make_object(
     {
         "kind": _make_choice(*HANDLERS),
@@ -125,6 +126,8 @@ _HANDLER = _make_object(
         "words?": _TEXTS,
         "shell?": _TEXT,
         "root?": _TEXT,
+        "variables?": _TEXTS,
+        "cwd?": _TEXT,
         "model?": _TEXT,
         "url?": _TEXT,
         "headers?": _TEXTS,
@@ -286,7 +289,13 @@ _DIFFERENCE = _make_object(
         "hooks": _TEXTS,
     }
 )
-_EVENT = _make_object({"name": _TEXT, "spellings": _TEXTS, "fields": _TEXTS, "block": _TEXT, "extension": _FLAG})
+_EVENT = _make_object(
+    {
+        **dict.fromkeys(("name", "block"), _TEXT),
+        **dict.fromkeys(("spellings", "fields", "matched_fields"), _TEXTS),
+        "extension": _FLAG,
+    }
+)
 # A record that was written outside the chain has no seq, prev and hash.
 _RECORD = _make_variants(
     {
@@ -356,7 +365,8 @@ _AGENT_LINES = {
 OUTPUT_SCHEMAS: dict[str, Schema] = {
     "run": _make_output("The verdict of one event.", _VERDICT),
     "list": _make_output(
-        "All hooks, in running order.", {"hooks": _make_list(_HOOK), "built_in": _make_list(_BUILT_IN)}
+        "All hooks, in running order. `unused_files` have hooks of sources that are not enabled.",
+        {"hooks": _make_list(_HOOK), "built_in": _make_list(_BUILT_IN), "unused_files": _make_list(_UNUSED_FILE)},
     ),
     "check": _make_output(
         "What is wrong with hooks; `ok` is false if the exit code is 1.",
@@ -393,7 +403,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             "notes": _TEXTS,
             "files": _make_list(_make_object({"path": _TEXT, "content": _TEXT_OR_NULL})),
             "backed_up": _TEXTS,
-            "backup": _TEXT_OR_NULL,
+            "backups": _make_list(_TEXT),
         },
     ),
     "agent": {

@@ -132,9 +132,12 @@ def test_only_markers_may_share_a_line_with_code(comment, is_allowed):
     assert bool(MARKERS.fullmatch(comment)) is is_allowed
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_comments_are_above_the_line_that_they_explain(module):
+def list_comments_beside_code(module):
     with tokenize.open(MODULES[module]) as file:
         comments = [token for token in tokenize.generate_tokens(file.readline) if token.type == tokenize.COMMENT]
     beside_code = [comment for comment in comments if comment.line[: comment.start[1]].strip()]
-    assert [(c.start[0], c.string) for c in beside_code if not MARKERS.fullmatch(c.string)] == []
+    return [(module, c.start[0], c.string) for c in beside_code if not MARKERS.fullmatch(c.string)]
+
+
+def test_comments_are_above_the_line_that_they_explain():
+    assert [found for module in MODULES for found in list_comments_beside_code(module)] == []

@@ -80,6 +80,8 @@ class EngineParts(Value):
     notes: SessionNotes | None = None
     open_permits: Callable[[], Permits] | None = None
     built_in: BuiltInFilter | None = None
+    # Whether the host says in `stop_hook_active` that a hook has refused the stop before.
+    marks_refused_stops: bool = False
 
 
 class Engine:
@@ -108,7 +110,7 @@ class Engine:
                 calls = budget.call(flow.send, self._make_runs(calls, self._run(calls)))
         except StopIteration as end:
             verdict, background = _add_unfinished(end.value, budget)
-        return self._finish(verdict, background, started, judge)
+        return self._finish(verdict, background, started, judge, event)
 
     async def adispatch(self, event: Event | Mapping[str, Any]) -> Verdict:
         """Run an event through its hooks without blocking the event loop; cancelling it ends the hooks."""
@@ -121,11 +123,11 @@ class Engine:
         except StopIteration as end:
             verdict, background = _add_unfinished(end.value, budget)
         if not verdict.runs and not background:
-            return self._finish(verdict, background, started, judge)
+            return self._finish(verdict, background, started, judge, event)
         import asyncio
 
         # In a thread, because a record may have to reach the disk.
-        return await asyncio.to_thread(self._finish, verdict, background, started, judge)
+        return await asyncio.to_thread(self._finish, verdict, background, started, judge, event)
 
     def load_session_variables(self, session: str) -> dict[bytes, bytes]:
         """Return the variables that hooks exported at the start of a session."""
@@ -265,14 +267,19 @@ class Engine:
         return runs
 
     def _finish(
-        self, verdict: Verdict, background: tuple[Call, ...], started: float, judge: _ObjectionJudge | None
+        self,
+        verdict: Verdict,
+        background: tuple[Call, ...],
+        started: float,
+        judge: _ObjectionJudge | None,
+        given: Event | Mapping[str, Any],
     ) -> Verdict:
         record_id = make_record_id() if self._parts.recorder is not None else ""
         if background:
             calls = tuple(call.replace(dispatch=record_id) for call in background)
             started_hooks, skips = self._start_background(calls)
             verdict = verdict.replace(background=started_hooks, skipped=verdict.skipped + skips)
-        verdict = self._record(self._count_stop(verdict), record_id, started)
+        verdict = self._record(self._count_stop(verdict, given), record_id, started)
         if judge is not None and verdict.id:
             verdict = judge.ask_person(verdict, can_ask=self._policy.can_ask)
         if self._trace is not None:
@@ -321,11 +328,15 @@ class Engine:
         started = tuple(one for one in results if isinstance(one, StartedHook))
         return started, tuple(one for one in results if isinstance(one, Skip))
 
-    def _count_stop(self, verdict: Verdict) -> Verdict:
+    def _count_stop(self, verdict: Verdict, given: Event | Mapping[str, Any]) -> Verdict:
         is_refused = verdict.event.kind is PRE_STOP and verdict.decision == Decision.BLOCK
         if verdict.event.kind is not PRE_STOP and verdict.event.kind not in RESET_KINDS:
             return verdict
         if self._stop_counts.count_stop(verdict.event.session_id, blocked=is_refused) or not is_refused:
+            return verdict
+        # Such a host counts as far as one: it will say at the next stop that a hook has refused this one.
+        fields = given.data if isinstance(given, Event) else given
+        if self._parts.marks_refused_stops and fields.get("stop_hook_active") is False:
             return verdict
         outcome, reasons = verdict.outcome, "; ".join(verdict.reasons)
         message = f"the stop is let through, because its refusals cannot be counted; the hook's reason: {reasons}"

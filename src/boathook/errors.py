@@ -23,6 +23,10 @@ class TrustError(BoathookError):
     """The trust store cannot be read or written, or a trust command cannot be carried out."""
 
 
+class LedgerError(BoathookError):
+    """A record that something depends on cannot be written."""
+
+
 class DialectError(BoathookError):
     """Bytes that are not an event in the dialect of their sender."""
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from boathook.cli.commands import COMMANDS, cli
+from boathook.cli.commands import cli
+from boathook.command_rows import COMMANDS
 from boathook.hosts.host import list_host_names
 from tests.scratch_project import ScratchProject
 
@@ -554,3 +555,38 @@ def test_the_help_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = done.stdout.splitlines()[-1].split()
     assert [name for name in modules if name.startswith(("boathook.cli.", "rich"))] == ["boathook.cli.commands"]
+
+
+SESSION = "---\nname: greet\ndescription: Greets\ntrigger: SessionStart\nmatcher: {source: 'startup|resume'}\n---\n"
+
+
+def test_list_and_explain_show_the_fields_that_a_matcher_asks_about(project: ScratchProject) -> None:
+    add_hook(project, "greet", SESSION)
+    (listed,) = json.loads(project.run("list", "--json").stdout)["hooks"]
+    assert listed["matcher"] == {"source": "startup|resume"}
+    assert "source startup|resume" in project.run("list").stdout
+    answers = []
+    for data in ([], ["--data", '{"source": "clear"}'], ["--data", '{"source": "resume"}']):
+        (row,) = json.loads(project.run("explain", "pre-session", "--json", *data).stdout)["hooks"]
+        answers.append((row["would_run"], row["why"]))
+    assert answers == [
+        (None, "depends on 'source': pass --data (source startup|resume)"),
+        (False, "source 'clear' does not match 'startup|resume'"),
+        (True, "matches source startup|resume"),
+    ]
+
+
+def test_a_new_hook_for_a_field_runs_where_it_matches_as_new_proposes_to_try(project: ScratchProject) -> None:
+    made = project.run("new", "greet", "--event", "SessionStart", "--field", "source=startup|resume").stdout
+    assert project.run("check", "--strict", ".agents/hooks/greet").returncode == 0
+    proposed = next(line for line in made.splitlines() if "boathook explain" in line)
+    words = shlex.split(proposed.partition("boathook ")[2])
+    (row,) = json.loads(project.run(*words, "--json").stdout)["hooks"]
+    assert row["would_run"] is True
+
+
+def test_new_refuses_a_field_that_the_event_does_not_have(project: ScratchProject) -> None:
+    done = project.run("new", "greet", "--event", "SessionStart", "--field", "sorce=startup")
+    assert done.returncode == 1
+    message = "a matcher of pre-session cannot ask about the field 'sorce': did you mean 'source'?"
+    assert message in done.stderr

@@ -229,3 +229,15 @@ def test_a_person_reads_a_line_for_every_hook_and_a_sum(project):
     assert done.returncode == 1
     assert done.stdout.rstrip().endswith("2 hooks: 1 working, 1 failing, 0 not run")
     assert CALL["event_type"] not in done.stderr
+
+
+def test_a_missing_script_that_blocks_every_call_does_not_work(project):
+    folder = project.path / ".github/hooks"
+    folder.mkdir(parents=True)
+    entry = {"type": "command", "bash": "./no-such-guard.sh"}
+    (folder / "guards.json").write_text(json.dumps({"version": 1, "hooks": {"preToolUse": [entry]}}))
+    project.write_hooks_toml("user", '[hooks]\nsources = ["hook-md", "settings", "copilot"]\n')
+    project.trust()
+    code, found = _examine(project)
+    (finding,) = [one for one in found["hooks"][0]["findings"] if one["level"] == "error"]
+    assert (code, finding["text"].partition(":")[0]) == (1, "cannot run, so it blocks every call")

@@ -51,19 +51,74 @@ def test_without_a_terminal_nothing_is_written_without_yes(project, run):
         before = everything(project)
         code, out, err = run(*arguments, yes=False)
         assert (code, everything(project)) == (1, before)
-        assert out.startswith("--- ")
+        assert out.startswith(f"{file_of(project, 'gemini')} (")
         assert err == "Nothing was changed: there is no terminal to ask at. To do it without a question, add --yes\n"
         run("install", "gemini")
     assert state(project, "gemini") == ("installed", ())
 
 
-def test_install_shows_a_diff(project, run):
+def test_install_shows_what_matters_in_a_few_lines(project, run):
     code, out, _ = run("install", "gemini")
     path = file_of(project, "gemini")
     assert (code, state(project, "gemini")) == (0, ("installed", ()))
-    assert out.startswith(f"--- /dev/null\n+++ {path}\n")
+    lines = out.splitlines()
+    events = ", ".join(json.loads(path.read_text())["hooks"])
+    assert lines[:4] == [
+        f"{path} (new)",
+        f"  adds 8 entries that call boathook, at {events}",
+        "  sets hooksConfig.enabled to true",
+        "One of them as an example, BeforeTool:",
+    ]
+    end = lines.index("Nothing else in these files changes. To see every line, add --diff")
+    assert [json.loads("\n".join(lines[4:end]))] == json.loads(path.read_text())["hooks"]["BeforeTool"]
     assert f"gemini is installed: {path}\n" in out
     assert run("install", "gemini")[:2][1].startswith("gemini is installed already: nothing to do\n")
+
+
+def test_install_with_diff_shows_every_line(project, run):
+    _, out, _ = run("install", "gemini", "--diff")
+    path = file_of(project, "gemini")
+    assert out.startswith(f"--- /dev/null\n+++ {path}\n")
+    added = [line[1:] for line in out.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert "\n".join(added) == path.read_text().rstrip("\n")
+    removed = run("uninstall", "gemini", "--diff")[1]
+    assert removed.startswith(f"--- {path}\n+++ /dev/null\n")
+
+
+@pytest.mark.parametrize("host", USERS)
+def test_the_summary_of_every_agent_names_its_files_and_one_command_and_is_short(project, run, host):
+    _, out, _ = run("install", host)
+    summary = out.partition("To see every line, add --diff\n")[0]
+    files = [file.path for one in registry_of(project).read() for file in one.files]
+    assert files
+    assert all(file in summary for file in files)
+    assert summary.count(HOOK_ENTRY) >= 1
+    assert len(summary.splitlines()) < 35
+    assert "  removes " not in summary
+    _, out, _ = run("uninstall", host)
+    summary = out.partition("To see every line, add --diff\n")[0]
+    assert all(f"{file} (deleted)" in summary for file in files)
+    assert "  adds " not in summary
+
+
+def test_the_summary_of_a_repair_names_which_entries_are_replaced_and_removed(project, run):
+    run("install", "claude")
+    path = file_of(project, "claude")
+    content = json.loads(path.read_text())
+    content["hooks"]["Nonsense"] = content["hooks"]["PreToolUse"]
+    path.write_text(json.dumps({**content, "model": "mine"}).replace("--event PreToolUse", "--event PostToolUse", 1))
+    _, out, _ = run("install", "claude")
+    assert f"{path} (changed)" in out
+    assert "  removes 1 entry that calls boathook, at Nonsense\n" in out
+    assert "  replaces 1 entry that calls boathook, at PreToolUse\nThe entry of PreToolUse:\n" in out
+    assert "adds" not in out
+    assert json.loads(path.read_text())["model"] == "mine"
+
+
+def test_the_trust_of_a_folder_is_in_the_summary_whole(project, run):
+    (project.path / ".git").mkdir()
+    _, out, _ = run("install", "codex", "--project", "--trust-folder")
+    assert f'projects.{project.path} = {{"trust_level": "trusted"}}' in out
 
 
 def test_a_dry_run_writes_nothing(project, run):
@@ -346,7 +401,19 @@ def test_doctor_names_what_cannot_run(project):
     texts = [row["text"] for row in found]
     assert code == 1
     assert "stale: its interpreter is gone: /gone/python" in texts
-    assert "not run: the command of PreToolUse is not the one that `install` writes" in texts
+    assert not any("not run" in text for text in texts)
+
+
+def test_doctor_has_one_finding_for_one_stale_installation(project):
+    install(project, "claude")
+    path = file_of(project, "claude")
+    path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
+    done = project.run("doctor", "--json")
+    findings = [one for one in json.loads(done.stdout)["setup"] if "claude" in one["subject"]]
+    assert done.returncode == 1
+    assert [(one["level"], one["subject"], one["text"], one["fix"]) for one in findings] == [
+        ("error", "installed in claude", "stale: its interpreter is gone: /gone/python", "boathook install claude")
+    ]
 
 
 def test_doctor_reports_that_a_host_turned_hooks_off(project):
@@ -437,7 +504,7 @@ def test_the_plugin_of_opencode_does_what_hooks_answer(project):
 def _copy_package(project) -> Path:
     """Let the plugin call a copy of the package, with an interpreter of its own."""
     folder, path = project.base / "env", file_of(project, "opencode")
-    shutil.copytree(Path(HOOK_ENTRY).parents[1], folder / "boathook", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(HOOK_ENTRY).parents[1], folder / "boathook")
     (folder / "python3").symlink_to(sys.executable)
     text = path.read_text().replace(HOOK_ENTRY, str(folder / "boathook/entry/hook_entry.py"))
     path.write_text(text.replace(sys.executable, str(folder / "python3")))

@@ -26,7 +26,7 @@ ARGUMENTS = {
     "status": "status",
     "hosts": "hosts",
     "events": "events",
-    "convert": "convert settings-to-hookmd --dry-run",
+    "convert": "convert to-hookmd --dry-run",
     "agent": "agent hello --script moves.json --yes",
     "trust": "trust --list",
     "log": "log",

@@ -12,8 +12,9 @@ import pytest
 from boathook.cli.person import AgentEvidence, describe_refusal, find_agent
 from boathook.hosts.setup import list_setups
 from boathook.system.ancestors import make_ancestor
+from e2e.terminal import run_at_terminal
 from tests.scratch_project import make_settings
-from tests.terminal import make_agent, make_agent_script, run_at_terminal
+from tests.terminal import make_agent, make_agent_script
 
 # The command line of an account whose home, according to the database of users, is the first argument. The processes above the
 # second one do not count, because an agent may run these tests.
@@ -37,8 +38,9 @@ COMMANDS = {
     "install": ["install", "claude", "--yes"],
     "install in a project": ["install", "claude", "--project", "--yes"],
     "uninstall": ["uninstall", "codex", "--yes"],
-    "convert --move": ["convert", "settings-to-hookmd", "--move", "--yes"],
-    "convert --user": ["convert", "settings-to-hookmd", "--user", "--yes"],
+    "convert --move": ["convert", "to-hookmd", "--move", "--yes"],
+    "convert --user": ["convert", "to-hookmd", "--user", "--yes"],
+    "convert of files that only people have": ["convert", "to-hookmd", "--from", "kimi", "--yes"],
     "unlock": ["unlock", "30m"],
     "allow": ["allow", "0123456789ab"],
 }
@@ -46,7 +48,7 @@ FREE = {
     "trust --list": ["trust", "--list"],
     "a dry run": ["install", "claude", "--dry-run"],
     "a dry run of a removal": ["uninstall", "codex", "--dry-run"],
-    "a conversion that adds hooks of the project": ["convert", "settings-to-hookmd", "--yes"],
+    "a conversion that adds hooks of the project": ["convert", "to-hookmd", "--yes"],
     "what is paused": ["unlock"],
     "the end of a pause": ["unlock", "--end"],
     "status": ["status"],
@@ -60,6 +62,8 @@ def account(project):
     project.write_hook("guard", scope="project", script="exit 0")
     project.write_settings("project", make_settings("true"))
     project.write_settings("user", make_settings("false"))
+    (project.home / ".kimi-code").mkdir()
+    (project.home / ".kimi-code/config.toml").write_text('[[hooks]]\nevent = "Stop"\ncommand = "true"\n')
     project.trust("guard")
     project.run("install", "codex", "--yes")
     return project, [sys.executable, "-c", AS_ACCOUNT, str(project.home), str(os.getpid())]
@@ -173,7 +177,7 @@ def test_a_person_at_a_terminal_is_asked_there_and_not_on_standard_input(account
         (["trust", "guard"], "Trust guard? [y/N]: "),
         (["deny", "guard"], "Never run guard here? [y/N]: "),
         (["uninstall", "codex"], "Write this? [Y/n]: "),
-        (["convert", "settings-to-hookmd", "--move"], "Convert PreToolUse:true#2ca4bc? [Y/n]: "),
+        (["convert", "to-hookmd", "--move"], "Convert PreToolUse:true#2ca4bc? [Y/n]: "),
     ):
         code, text = run_at_terminal([*words, *command], ["n"], cwd=project.path, env=environment(project))
         assert (code, question in text) == (1, True), text
@@ -182,7 +186,7 @@ def test_a_person_at_a_terminal_is_asked_there_and_not_on_standard_input(account
 
 
 @pytest.mark.parametrize("words", [["untrust", "guard"], ["deny", "guard"], ["uninstall", "codex"],
-                                   ["convert", "settings-to-hookmd"]])  # fmt: skip
+                                   ["convert", "to-hookmd"]])  # fmt: skip
 def test_without_a_terminal_nothing_is_changed_without_yes(account, words):
     project, boathook = account
     move_state(project)
@@ -271,7 +275,9 @@ def test_a_real_script_of_an_agent_is_seen(account):
 def test_every_variable_is_named_in_the_way_out():
     found = look(CLAUDECODE="1", AI_AGENT="x", HOME="/h")
     assert found == AgentEvidence(variables=("CLAUDECODE", "AI_AGENT"))
-    assert "run: env -u CLAUDECODE -u AI_AGENT boathook trust 'a b'" in describe_refusal(found, ["trust", "a b"])
+    refusal = describe_refusal(found, ["trust", "a b"])
+    assert "run: env -u CLAUDECODE -u AI_AGENT boathook trust 'a b'" in refusal
+    assert "the variables CLAUDECODE and AI_AGENT say that an agent runs it" in refusal
 
 
 def test_an_editor_is_one_of_the_programs_of_its_agent():

@@ -196,3 +196,47 @@ def test_a_trust_store_that_cannot_be_written_is_reported(project):
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert str(project.state) in done.stderr
+
+
+GONE_TEXT = (
+    "not in this checkout: you trusted it, and it is gone. Restore it, or end its trust with: boathook untrust guard"
+)
+
+
+def test_a_trusted_hook_that_is_gone_is_named_with_what_to_do(project):
+    folder = project.write_hook("guard", scope="project")
+    project.write_hook("other", scope="project")
+    project.trust()
+    folder.rename(project.base / "away")
+    done = project.run("trust")
+    assert (done.returncode, done.stdout) == (0, f"Nothing to review: 1 trusted, 0 denied.\nguard  {GONE_TEXT}\n")
+    assert GONE_TEXT not in project.run("trust", "other").stdout
+    named = project.run("trust", "guard", "--yes")
+    assert (named.returncode, named.stderr) == (1, f"boathook: guard cannot be trusted: {GONE_TEXT}\n")
+    both = project.run("trust", "guard", "other")
+    assert (both.returncode, both.stdout) == (0, f"guard  {GONE_TEXT}\nother is trusted already\n")
+    project.run("untrust", "guard", "--yes")
+    assert "guard" not in project.run("trust").stdout
+
+
+def test_a_trusted_hook_is_named_if_all_hooks_of_the_project_are_gone(project):
+    project.write_hook("guard", scope="project")
+    project.trust()
+    (project.path / ".agents").rename(project.base / "away")
+    done = project.run("trust")
+    assert (done.returncode, done.stdout.splitlines()[1:]) == (0, [f"guard  {GONE_TEXT}"])
+
+
+def test_check_names_a_trusted_hook_that_is_gone(project):
+    folder = project.write_hook("guard", scope="project")
+    project.trust()
+    assert project.run("check").stdout == "all good\n"
+    folder.rename(project.base / "away")
+    done = project.run("check")
+    expected = f"warning: {folder}/HOOK.md\n    hook 'guard': {GONE_TEXT}\n0 errors, 1 warning\n"
+    assert (done.returncode, done.stdout) == (0, expected)
+    assert project.run("check", "--strict").returncode == 1
+    (diagnostic,) = json.loads(project.run("check", "--json").stdout)["diagnostics"]
+    assert (diagnostic["level"], diagnostic["path"]) == ("warning", f"{folder}/HOOK.md")
+    project.run("untrust", "guard", "--yes")
+    assert "guard" not in project.run("check").stdout

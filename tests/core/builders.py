@@ -13,9 +13,17 @@ from boathook.dialects.dialect import find_hook_dialect
 
 
 def a_hook(
-    name: str = "guard", *, tool: str = "", pattern: str = "", tool_kinds: tuple[str, ...] = (), **fields: Any
+    name: str = "guard",
+    *,
+    tool: str = "",
+    pattern: str = "",
+    tool_kinds: tuple[str, ...] = (),
+    field_patterns: dict[str, str] | None = None,
+    **fields: Any,
 ) -> Hook:
-    matcher = Matcher(compile_pattern(tool), compile_pattern(pattern), tool_kinds=tool_kinds)
+    compiled = ((key, compile_pattern(source)) for key, source in (field_patterns or {}).items())
+    matched = tuple((key, found) for key, found in compiled if found)
+    matcher = Matcher(compile_pattern(tool), compile_pattern(pattern), tool_kinds, matched)
     known = {"kind": PRE_TOOL, "trigger": "pre-tool-call", "scope": "user", "path": f"/h/{name}/HOOK.md"}
     known["dialect"] = find_hook_dialect("native")
     return Hook(name, handler=Script(f"/h/{name}"), **{**known, "matcher": matcher, **fields})

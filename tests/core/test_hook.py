@@ -28,7 +28,7 @@ from boathook.core.hook import (
     hook_from_data,
     hook_to_data,
 )
-from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern
+from boathook.core.matcher import ALL, Matcher, compile_names, compile_pattern, make_field_matcher
 from boathook.dialects.dialect import find_hook_dialect
 from tests.core.builders import a_hook, a_settings_hook, handlers, json_objects, kinds, patterns, tool_patterns
 
@@ -39,7 +39,7 @@ problems = st.lists(
 matchers = st.one_of(
     st.builds(lambda t, p: Matcher(compile_pattern(t), compile_pattern(p)), tool_patterns, patterns),
     st.builds(
-        lambda names, subject: Matcher(compile_names(names), subject=subject),
+        lambda names, subject: make_field_matcher(subject, compile_names(names)),
         st.sampled_from(["startup", "a|b", "a, b", "mcp__.*"]),
         st.sampled_from(["source", "trigger", "tool_name"]),
     ),
@@ -109,9 +109,9 @@ def test_a_line_for_the_shell_is_not_a_program_without_arguments():
 
 
 def test_a_matcher_survives_with_what_it_asks_and_as_it_was_written():
-    hook = a_settings_hook(matcher=Matcher(compile_names("startup, clear"), subject="source"))
+    hook = a_settings_hook(matcher=make_field_matcher("source", compile_names("startup, clear")))
     again = hook_from_data(marshal.loads(marshal.dumps(hook_to_data(hook))), KINDS_BY_NAME, find_hook_dialect).matcher
-    assert (again, again.tool.display_text) == (hook.matcher, "startup, clear")
+    assert (again, again.fields[0][1].display_text) == (hook.matcher, "startup, clear")
     assert hook_from_data(hook_to_data(a_settings_hook(matcher=ALL)), KINDS_BY_NAME, find_hook_dialect).matcher is ALL
 
 

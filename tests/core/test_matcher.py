@@ -24,8 +24,9 @@ from boathook.core.matcher import (
     compile_names,
     compile_pattern,
     compute_weight,
+    list_matcher_keys,
 )
-from boathook.core.pattern_search import ALL_ENGINES, NO_ENGINE
+from boathook.core.pattern_search import ALL_ENGINES, LINEAR_ENGINE, NO_ENGINE
 from boathook.core.prefilter import CONTAINS, PrefilterWords
 from boathook.errors import ConfigError
 from tests.core.builders import a_call, json_values, patterns, tool_events, tool_patterns
@@ -281,7 +282,7 @@ def test_a_pattern_is_shown_as_its_author_wrote_it():
     )
 
 
-STARTUP = Matcher(compile_names("startup|clear"), subject="source")
+STARTUP = Matcher(fields=(("source", compile_names("startup|clear")),))
 ASKED = {
     "the value": ({"source": "startup"}, ""),
     "another value": ({"source": "resume"}, "source 'resume' does not match 'startup|clear'"),
@@ -295,20 +296,60 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("fields", "why"), ASKED.values(), ids=ASKED)
-def test_a_matcher_asks_its_subject_and_a_field_that_was_not_sent_cannot_speak_against_it(fields, why):
+def test_a_matcher_asks_its_field_and_a_field_that_was_not_sent_cannot_speak_against_it(fields, why):
     assert STARTUP.explain_mismatch(Event.of("SessionStart", **fields)) == why
 
 
-def test_a_matcher_with_another_subject_does_not_look_at_the_tool():
+def test_a_matcher_of_a_field_does_not_look_at_the_tool():
     event = a_call(tool="resume").with_data(source="clear")
     assert STARTUP.explain_mismatch(event) == ""
     assert Matcher(compile_names("startup")).explain_mismatch(event) == "tool 'resume' does not match 'startup'"
 
 
-def test_a_matcher_with_another_subject_and_no_pattern_matches_all():
-    nothing = Matcher(subject="source")
-    assert (nothing.is_all, nothing.explain_mismatch(Event.of("SessionStart", source="x"))) == (True, "")
-    assert STARTUP.is_all is False
+def test_only_a_matcher_without_any_pattern_matches_all():
+    assert [one.is_all for one in (Matcher(), STARTUP, Matcher(compile_names("a")))] == [True, False, False]
+
+
+BOTH_FIELDS = Matcher(fields=(("source", compile_pattern("start")), ("model", compile_pattern("^big"))))
+
+
+def test_every_field_of_a_matcher_must_match():
+    models = ("big-1", "small")
+    events = [Event.of("SessionStart", source=source, model=model) for source in ("startup", "x") for model in models]
+    assert [bool(BOTH_FIELDS.explain_mismatch(event)) for event in events] == [False, True, True, True]
+
+
+def test_a_field_and_the_tool_must_both_match():
+    matcher = Matcher(compile_names("Shell"), fields=(("error", compile_pattern("denied")),))
+    call = {"tool_input": {}, "error": "permission denied"}
+    assert matcher.explain_mismatch(Event.of("PostToolUseFailure", tool_name="Shell", **call)) == ""
+    assert "tool 'Read'" in matcher.explain_mismatch(Event.of("PostToolUseFailure", tool_name="Read", **call))
+    other = Event.of("PostToolUseFailure", tool_name="Shell", tool_input={}, error="not found")
+    assert matcher.explain_mismatch(other) == "error 'not found' does not match 'denied'"
+
+
+def test_a_field_that_is_too_long_to_be_searched_matches_and_its_hook_may_not_allow():
+    matcher = Matcher(fields=(("prompt", compile_pattern("never")),))
+    event = Event.of("pre-agent-turn", prompt="x" * (MAX_TEXT_CHARS + 1))
+    assert (matcher.explain_mismatch(event), matcher.is_sure(event)) == ("", False)
+    assert matcher.is_sure(Event.of("pre-agent-turn", prompt="never"))
+
+
+def test_a_long_value_is_shortened_in_the_reason():
+    matcher = Matcher(fields=(("prompt", compile_pattern("never")),))
+    assert len(matcher.explain_mismatch(Event.of("pre-agent-turn", prompt="x" * 9999))) < 300
+
+
+def test_trust_changes_how_the_patterns_of_fields_are_searched():
+    limited = STARTUP.limit_engines()
+    assert limited.fields[0][1].engines == LINEAR_ENGINE
+    assert STARTUP.allow_engines() is STARTUP
+
+
+def test_the_fields_that_can_be_matched_are_fields_of_the_event_or_known_to_hosts():
+    named = {(kind.name, name) for kind in KINDS for name in kind.matched_fields if name not in kind.fields}
+    assert named == {("notification", "notification_type")}
+    assert all(list_matcher_keys(kind)[:3] == ("tool", "pattern", "kind") for kind in KINDS if kind.has_tool)
 
 
 # Patterns that cost too much (found by fuzzing)

@@ -217,7 +217,7 @@ def test_a_tool_that_writes_no_patch_has_no_file_calls():
 
 def test_a_matcher_of_another_field_selects_the_event_itself():
     event = call_of("*** Add File: a")
-    assert Matcher(compile_pattern("x"), subject="reason").select_calls(event) == (event,)
+    assert Matcher(fields=(("reason", compile_pattern("x")),)).select_calls(event) == (event,)
 
 
 def run_all(event: Event, hook: Hook, seconds: float, stdout: bytes = b"") -> tuple[list[float], Verdict]:

@@ -79,8 +79,19 @@ def ask(event: dict | bytes, /, *flags: str, **wanted: str) -> bool:
     return _prove_nothing_to_do(parse_options([*named, *flags]), data) is not None
 
 
+FIELD_PATTERNS = ("startup", "^(?:startup|resume)$", "^big", "a.*b", "", "start|x", "^$")
+FIELD_VALUES = ("startup", "resume", "clear", "big-1", "aab", "", "x")
+field_patterns = st.dictionaries(st.integers(0, 1), st.sampled_from(FIELD_PATTERNS), max_size=2)
+
+
+def name_fields(kind, chosen: dict[int, str]) -> dict[str, str]:
+    """Return patterns for fields that the matcher of an event may ask about."""
+    names = kind.matched_fields if kind is not None else ()
+    return {names[at]: pattern for at, pattern in chosen.items() if at < len(names)}
+
+
 hooks = st.builds(
-    lambda tool, pattern, tool_kinds, kind, state, failing, background: a_hook(
+    lambda tool, pattern, tool_kinds, kind, state, failing, background, chosen: a_hook(
         tool=tool,
         pattern=pattern,
         tool_kinds=tool_kinds,
@@ -89,6 +100,7 @@ hooks = st.builds(
         on_failure=failing,
         background=background,
         state_reason="why",
+        field_patterns=name_fields(kind, chosen),
     ),
     tool_patterns
     | st.sampled_from(["^Shell$", "^(WriteFile|EditFile)$", "^Write$", "Delete", "^PatchFile$", "^mcp__x_y__z$"]),
@@ -98,6 +110,7 @@ hooks = st.builds(
     st.sampled_from([ARMED] * 8 + [INVALID, NO_ENTRY, DISABLED, SHADOWED, UNTRUSTED, MODIFIED, DENIED, GONE, HIDDEN]),
     st.sampled_from(["allow", "allow", "block"]),
     st.booleans(),
+    field_patterns,
 ).map(lambda hook: hook if hook.kind is not None else hook.replace(state=INVALID))
 catalogs = st.builds(
     lambda found, debug, level: Catalog(
@@ -109,6 +122,7 @@ catalogs = st.builds(
     st.sampled_from([False] * 9 + [True]),
     st.sampled_from(["", "", "", "", WARNING, ERROR]),
 )
+field_values = st.sampled_from(FIELD_VALUES) | st.sampled_from(FIELD_VALUES) | json_values
 names = st.sampled_from([*SPELLINGS, *["pre-tool-call", "PostToolUse"] * 9, "", "unknown"])
 events = st.fixed_dictionaries(
     {},
@@ -119,6 +133,7 @@ events = st.fixed_dictionaries(
         "work_dir": st.sampled_from(["HERE", "HERE/src", "/", "", "relative", "HERE/../x", "HERE//", "/a\0b", "HERE/"]),
         "session_id": st.sampled_from(["s", 1]),
         "context": st.sampled_from([{}, [], None]),
+        **dict.fromkeys(sorted({name for kind in KINDS for name in kind.matched_fields}), field_values),
         "more": json_values,
     },
 )
@@ -211,6 +226,10 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
         outer, _, inner = place.rpartition(".")
         fields = payload.setdefault(outer, {}) if outer else payload
         fields[inner] = event[place]
+    for name in row.kind.matched_fields:
+        place = draw(st.sampled_from([name, theirs.get(name, name), *theirs.values()]))
+        if draw(st.booleans()) and "." not in place:
+            payload[place] = draw(field_values)
     return host.name, draw(st.sampled_from([row.name] * 4 + [None])), payload
 
 
@@ -241,6 +260,10 @@ def host_calls(draw: st.DrawFn) -> tuple[str, str | None, dict[str, object]]:
             {"tool_name": "Bash", "tool_input": {"command": PATCHES[1].replace("*** Move to: rm -rf\n", "")}},
         )
     ],
+)
+@example(
+    Catalog((a_hook(kind=SPELLINGS["SessionEnd"], field_patterns={"exit_reason": "^other$"}),)),
+    [("claude", "SessionEnd", {"reason": "clear"}), ("claude", "SessionEnd", {"reason": "other"})],
 )
 @example(Catalog((a_hook(kind=SPELLINGS["post-tool-call-failure"]),)), [("gemini", "AfterTool", {"tool_name": "glob"})])
 def test_for_a_host_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothing(here, catalog, asked):
@@ -292,6 +315,18 @@ def host_is_silent(catalog: Catalog, host: str, data: bytes, name: str | None) -
 def test_most_events_of_a_host_are_answered_on_the_fast_path(here, host, name, event, quiet):
     write_cache_of(here, GUARDS)
     assert ask(event, host=host, event=name) is quiet
+
+
+AT_THE_END = Catalog((a_hook(kind=SPELLINGS["SessionEnd"], field_patterns={"exit_reason": "^(?:other|logout)$"}),))
+
+
+@pytest.mark.parametrize(
+    ("reason", "quiet"), [("clear", True), ("logout", False), ("", True), (None, False), (5, False), ("others", True)]
+)
+def test_an_event_whose_field_no_matcher_accepts_is_answered_on_the_fast_path(here, reason, quiet):
+    write_cache_of(here, AT_THE_END)
+    assert ask({"hook_event_name": "SessionEnd", "reason": reason}, host="claude", event="SessionEnd") is quiet
+    assert ask({"event_type": "SessionEnd", "exit_reason": reason}) is quiet
 
 
 def test_the_folder_of_an_event_is_the_one_that_the_engine_takes(here, tmp_path):

@@ -96,7 +96,6 @@ ANSWERS = {
     },
 }
 PLUGIN_HOSTS = [setup.name for setup in list_setups() if setup.format == PLUGIN]
-ROWS = [(host, event) for host, rows in ANSWERS.items() for event in rows]
 
 
 def _remove_library(env: Path) -> None:
@@ -170,8 +169,8 @@ def env(project, monkeypatch):
     folder = project.base / 'it\'s an "env" of $HOME\nand `more`'
     (folder / "bin").mkdir(parents=True)
     (folder / "bin/python3").symlink_to(sys.executable)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(HOOK_ENTRY).parents[1], folder / "boathook", ignore=ignored)
+    # With what is compiled already: the time and the size of a file tell Python whether that is still right.
+    shutil.copytree(Path(HOOK_ENTRY).parents[1], folder / "boathook")
     monkeypatch.setattr(command_line, "HOOK_ENTRY", str(folder / "boathook/entry/hook_entry.py"))
     monkeypatch.setattr(command_line, "sys", SimpleNamespace(executable=str(folder / "bin/python3")))
     return folder
@@ -206,7 +205,7 @@ def _check_answer(answer, expected, project, host, cause) -> None:
     code, out, err = answer
     wanted_code, wanted_out, is_on_stderr = expected
     texts = [text for text in (err.strip(), *_list_texts(json.loads(out) if out else None)) if "cannot start" in text]
-    assert texts, answer
+    assert texts, (host, answer)
     reason = texts[0]
     assert cause in reason
     assert reason.endswith(f"so no hook was asked. Fix: {context_of(project, host).repair}")
@@ -228,35 +227,40 @@ def test_every_agent_has_rows():
         assert calls <= {*rows}
 
 
+def _install_files(project) -> None:
+    """Install the agents whose commands are files; of all others the line is taken."""
+    for host in ANSWERS:
+        if load_setup(host).format == FILES:
+            install(project, host)
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("host", ANSWERS)
-def test_a_tool_call_is_refused_and_everything_else_goes_on(project, env, host, damage):
-    if load_setup(host).format == FILES:
-        install(project, host)
+def test_a_tool_call_is_refused_and_everything_else_goes_on_in_every_agent(project, env, damage):
+    _install_files(project)
     DAMAGES[damage](env)
-    for event, expected in ANSWERS[host].items():
-        _check_answer(_run(project, host, event), expected, project, host, CAUSES[damage])
+    for host, rows in ANSWERS.items():
+        for event, expected in rows.items():
+            _check_answer(_run(project, host, event), expected, project, host, CAUSES[damage])
 
 
 @pytest.mark.parametrize("damage", ["no interpreter", "nothing but the entry"])
-@pytest.mark.parametrize(("host", "event"), ROWS)
-def test_with_hooks_broken_allow_a_tool_call_goes_on_with_a_message(project, env, host, event, damage):
+def test_with_hooks_broken_allow_a_tool_call_goes_on_with_a_message_in_every_agent(project, env, damage):
     project.write_hooks_toml("user", '[hooks]\nbroken = "allow"\n')
-    if load_setup(host).format == FILES:
-        install(project, host)
+    _install_files(project)
     DAMAGES[damage](env)
-    shown = ON_STDERR if not load_host(host).message else SHOWN
-    expected = NOTHING_TO_SAY if load_host(host).empty_answer else shown
-    _check_answer(_run(project, host, event), expected, project, host, CAUSES[damage])
+    for host, rows in ANSWERS.items():
+        shown = ON_STDERR if not load_host(host).message else SHOWN
+        expected = NOTHING_TO_SAY if load_host(host).empty_answer else shown
+        for event in rows:
+            _check_answer(_run(project, host, event), expected, project, host, CAUSES[damage])
 
 
-@pytest.mark.parametrize("host", ANSWERS)
-def test_what_is_whole_answers_nothing(project, env, host):
-    if load_setup(host).format == FILES:
-        install(project, host)
-    for event in ANSWERS[host]:
-        code, out, _ = _run(project, host, event)
-        assert (code, out.strip()) == (0, load_host(host).empty_answer)
+def test_what_is_whole_answers_nothing_in_every_agent(project, env):
+    _install_files(project)
+    for host, rows in ANSWERS.items():
+        for event in rows:
+            code, out, _ = _run(project, host, event)
+            assert (host, event, code, out.strip()) == (host, event, 0, load_host(host).empty_answer)
 
 
 def test_the_line_of_odd_paths_is_ours(project, env):

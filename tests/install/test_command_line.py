@@ -197,8 +197,14 @@ def test_doctor_runs_nothing_that_a_project_put_where_ours_belongs(project, host
     assert (code, (project.base / "pwned").exists()) == (1, False)
 
 
-@pytest.mark.parametrize("what", ["interpreter", "hook_entry"])
-def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(project, what):
+@pytest.mark.parametrize(
+    ("what", "finding"),
+    [
+        ("interpreter", "altered: the entries are not what would be installed now"),
+        ("hook_entry", "stale: it calls another boathook: "),
+    ],
+)
+def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(project, what, finding):
     evil = project.path / "boathook" / ("python" if what == "interpreter" else "entry/hook_entry.py")
     evil.parent.mkdir(parents=True)
     touch = f"open('{project.base}/pwned', 'w')" if what == "hook_entry" else f"#!/bin/sh\ntouch {project.base}/pwned"
@@ -207,7 +213,7 @@ def test_doctor_runs_no_program_of_a_project_that_looks_like_ours(project, what)
     install(project, "codex", PROJECT)
     _replace(file_of(project, "codex", PROJECT), sys.executable if what == "interpreter" else HOOK_ENTRY, str(evil))
     code, texts = _doctor(project)
-    assert (code, texts[-1]) == (1, "not run: the command of PreToolUse is not the one that `install` writes")
+    assert (code, texts[0].startswith(finding)) == (1, True)
     assert not (project.base / "pwned").exists()
 
 

@@ -50,7 +50,7 @@ def _make_environment(folder: Path, python: str = sys.executable) -> Path:
 
 def _copy_package(packages: Path) -> None:
     package = Path(boathook.__file__).parent
-    shutil.copytree(package, packages / "boathook", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package, packages / "boathook")
 
 
 def _find_packages(env: Path) -> Path:
@@ -129,7 +129,13 @@ def _keep_hosts(*names: str):
     return [setup for setup in HOSTS if setup.name in names]
 
 
-@pytest.mark.parametrize("env", LAYOUTS, indirect=True, ids=["venv", "pipx", "uv tool"])
+# The other layouts differ by their paths only.
+@pytest.mark.parametrize(
+    "env",
+    [LAYOUTS[0], *(pytest.param(layout, marks=pytest.mark.long) for layout in LAYOUTS[1:])],
+    indirect=True,
+    ids=["venv", "pipx", "uv tool"],
+)
 def test_an_environment_is_whole_then_gone(project, env):
     # In the first layout all of them: what an agent runs does not depend on it.
     hosts = HOSTS if env.name == LAYOUTS[0] else _keep_hosts("claude", "codex", "gemini")

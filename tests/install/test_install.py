@@ -616,7 +616,7 @@ def test_the_command_names_everything_absolutely(project):
         f"printf '%s\\n' '{{\"systemMessage\": \"{message}\"}}'"
     )
     codex = lines.make_command(load_setup("codex"), "Stop", context_of(project, "codex"))
-    assert codex[codex.index("--state") :][:3] == ["--state", str(project.state), "--repair"]
+    assert codex[codex.index("--state") :][:5] == ["--state", str(project.state), "--without", "codex", "--repair"]
 
 
 def test_paths_with_spaces_and_quotes_are_quoted(project):
@@ -636,8 +636,13 @@ def test_hooks_that_an_agent_runs_itself_are_left_out(project, setup):
 
 
 def test_the_sources_that_an_agent_runs_itself_are_known():
-    own_sources = {name: load_setup(name).runs_itself for name in ("claude", "codex", "copilot")}
-    assert own_sources == {"claude": ("settings",), "codex": (), "copilot": ()}
+    own_sources = {name: load_setup(name).runs_itself for name in ("claude", "codex", "copilot", "cursor")}
+    assert own_sources == {
+        "claude": ("settings",),
+        "codex": ("codex",),
+        "copilot": ("copilot",),
+        "cursor": ("settings", "cursor"),
+    }
 
 
 @pytest.mark.parametrize("setup", list_setups(), ids=lambda setup: setup.name)

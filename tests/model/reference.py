@@ -91,6 +91,20 @@ def matches(hook: Hook, tool: str, tool_input: dict[str, Any]) -> bool:
     return hook.pattern in ("", "*") or any(re.search(hook.pattern, text) for text in texts)
 
 
+def concerns(form: str, patterns: dict[str, str], data: dict[str, Any]) -> bool:
+    """Whether a matcher accepts the fields of an event without a tool (S11, S13); a field that was not sent is accepted."""
+    for name, pattern in patterns.items():
+        value = data.get(name)
+        if pattern.strip() in ("", "*") or not isinstance(value, str):
+            continue
+        if form == SETTINGS and re.fullmatch("[A-Za-z0-9_,| -]+", pattern):
+            if value not in [one.strip() for one in re.split("[,|]", pattern)]:
+                return False
+        elif not re.search(pattern, value):
+            return False
+    return True
+
+
 def once(hooks: list[Hook]) -> list[Hook]:
     """Of those of settings.json that run the same, leave the one that guards best: sync, failing closed, first (S14).
 

@@ -23,7 +23,7 @@ from boathook.assembly import load_catalog
 from boathook.core.verdict import TIMEOUT, Call, Exit, StartedHook
 from boathook.engine import Engine, EngineParts
 from tests.example_counts import count_examples
-from tests.model.reference import SCOPES, SETTINGS, Answer, Hook, in_force, matches, verdict
+from tests.model.reference import SCOPES, SETTINGS, Answer, Hook, concerns, in_force, matches, verdict
 
 KINDS = ("pre-tool-call", "post-tool-call")
 EVENTS = {"pre-tool-call": "PreToolUse", "post-tool-call": "PostToolUse"}
@@ -284,6 +284,53 @@ def test_with_a_fake_runner(hooks: list[Hook], kind: str, tool: str, tool_input:
         engine = Engine(catalog, EngineParts(fake, fake))
         event = {"event_type": kind, "work_dir": str(project), "tool_name": tool, "tool_input": tool_input}
         compare(hooks, engine.dispatch(event).to_json(), kind, tool, tool_input)
+
+
+FIELDS = {"SessionStart": ("source", "model"), "SessionEnd": ("exit_reason",), "PreCompact": ("trigger",)}
+ASKED = st.sampled_from(["", "*", "startup", "start", "^start", "auto|startup", "x"])
+SENT = st.sampled_from(["startup", "start", "auto", "x", "", None, 5, ["startup"]])
+
+
+@given(
+    st.sampled_from(sorted(FIELDS)),
+    st.lists(st.tuples(st.sampled_from(["HOOK.md", SETTINGS]), ASKED, ASKED), min_size=1, max_size=5),
+    st.dictionaries(st.sampled_from(["source", "model", "exit_reason", "trigger"]), SENT),
+)
+@settings(max_examples=count_examples(150), deadline=None)
+def test_fields_of_events_decide_which_hooks_run(
+    event: str, written: list[tuple[str, str, str]], data: dict[str, Any]
+) -> None:
+    forms = [(form, dict(zip(FIELDS[event], asked, strict=False))) for form, *asked in written]
+    # A matcher of settings.json asks about the first field alone.
+    forms = [(form, dict([*fields.items()][:1]) if form == SETTINGS else fields) for form, fields in forms]
+    hooks = [Hook(f"f{at}", folder=f"f{at}", form=form) for at, (form, _) in enumerate(forms)]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        root = Path(name)
+        groups = []
+        for hook, (form, fields) in zip(hooks, forms, strict=True):
+            if form == SETTINGS:
+                groups.append({"matcher": next(iter(fields.values())), "hooks": [make_entry(root, hook)]})
+                continue
+            folder = root / "agents/hooks" / hook.folder
+            write_script(folder / "scripts/run.sh", hook)
+            top = {"name": hook.name, "description": "A hook of the model.", "trigger": event, "matcher": fields}
+            (folder / "HOOK.md").write_text(f"---\n{json.dumps(top)}\n---\n", encoding="utf-8")
+        (root / "claude").mkdir()
+        (project := root / "project").mkdir()
+        (root / "claude/settings.json").write_text(json.dumps({"hooks": {event: groups}}), encoding="utf-8")
+        with mock.patch.dict(os.environ, {"CLAUDE_CONFIG_DIR": f"{root}/claude"}):
+            catalog = load_catalog(project, config=root / "agents", trust_all=True)
+        fake = Fake(hooks)
+        answer = Engine(catalog, EngineParts(fake, fake)).dispatch(
+            {"event_type": event, "work_dir": str(project), **data}
+        )
+    ran = sorted(re.sub(r"\w+:(f\d)\.sh#\w+", r"\1", run["hook"]) for run in answer.to_json()["runs"])
+    assert ran == [hook.name for hook, (form, fields) in zip(hooks, forms, strict=True) if concerns(form, fields, data)]
+
+
+def make_entry(root: Path, hook: Hook) -> dict[str, Any]:
+    """Return the entry of settings.json for a hook."""
+    return {"type": "command", "command": f"{root}/bin/{hook.folder}.sh"}
 
 
 def quick(hooks: list[Hook]) -> bool:

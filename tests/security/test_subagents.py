@@ -146,3 +146,16 @@ def test_what_was_remembered_of_a_subagent_is_forgotten_with_the_session(project
     project.write_hook("end", "exit 0", fields={"trigger": "post-session"})
     send(project, "claude", row, {})
     assert [path.name for path in (project.state / "sessions").iterdir()] == []
+
+
+def test_a_call_in_a_folder_that_the_model_chose_does_not_hide_the_projects_guard_of_subagents(project):
+    project.write_hook("watch", "exit 0", scope="project")
+    project.write_hook("cap", "echo too many >&2; exit 2", scope="project", fields={"trigger": "pre-subagent"})
+    project.trust()
+    other = project.base / "other"
+    other.mkdir()
+    (tool, *_) = list_agent_tools("codex")
+    row = next(row for row in load_host("codex").events if row.kind_name == "pre-tool-call")
+    fields = {"tool_name": tool, "tool_input": {"prompt": "x"}, "cwd": str(other)}
+    # The hook of the call runs in that folder; the project is the folder in which Codex started us.
+    assert "too many" in send(project, "codex", row, fields)[1]

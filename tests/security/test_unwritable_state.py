@@ -6,9 +6,11 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from boathook.hosts.host import list_host_names, load_host
 from boathook.process.supervisor import HOOK_ENTRY
 
 LOST = "the record is lost"
@@ -122,3 +124,24 @@ def test_a_stop_whose_refusals_cannot_be_counted_is_let_through(project, damage)
     assert "decision" not in answer
     message = "the stop is let through, because its refusals cannot be counted; the hook's reason: go on"
     assert message in answer["systemMessage"]
+
+
+@pytest.mark.parametrize("damage", ["a full disk", "no folder for the state"])
+def test_a_stop_that_no_hook_has_refused_yet_according_to_the_agent_is_refused_once(project, damage):
+    _write_hooks(project)
+    break_it, limit, _ = DAMAGES[damage]
+    break_it(project)
+    first = _ask(project, "Stop", {"stop_hook_active": False}, limit)
+    assert (first["decision"], first["reason"]) == ("block", "go on")
+    second = _ask(project, "Stop", {"stop_hook_active": True}, limit)
+    assert "decision" not in second
+    assert "the stop is let through, because its refusals cannot be counted" in second["systemMessage"]
+
+
+def test_the_agents_that_mark_refused_stops_are_those_that_were_seen_to():
+    fixtures = Path(__file__).parents[1] / "fixtures"
+    folders = {
+        path.parent.name for path in fixtures.rglob("*.active.json") if '"stop_hook_active": true' in path.read_text()
+    }
+    seen = {"claude" if name == "claude-code" else name.removesuffix("-pascalcase") for name in folders}
+    assert {name for name in list_host_names() if load_host(name).marks_refused_stops} == seen

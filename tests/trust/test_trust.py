@@ -474,7 +474,7 @@ def test_convert_and_check_look_at_what_lies_there_and_not_at_the_copy(project):
     script.chmod(0o755)
     project.write_settings("project", make_settings("$CLAUDE_PROJECT_DIR/.claude/hooks/guard.sh"))
     project.trust()
-    done = project.run("convert", "settings-to-hookmd", "--dry-run", "--json")
+    done = project.run("convert", "to-hookmd", "--dry-run", "--json")
     assert str(project.state) not in done.stdout
 
 

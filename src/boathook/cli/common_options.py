@@ -87,6 +87,7 @@ _PROJECT_HELP = "For one project only: DIR, or the project around the current fo
 add_scope_options = _combine(
     click.option("--user", is_flag=True, help="For all your projects (the default)."),
     click.option("--project", metavar="[DIR]", is_flag=False, flag_value="", type=click.Path(), help=_PROJECT_HELP),
-    click.option("--dry-run", is_flag=True, help="Show the changes without writing them."),
+    click.option("--dry-run", is_flag=True, help="Show every line that would change, and write nothing."),
+    click.option("--diff", is_flag=True, help="Show every line that changes, not only a summary."),
     click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
 )

@@ -32,7 +32,6 @@ from boathook.core.hook import (
     Script,
 )
 from boathook.core.json_text import dumps
-from boathook.core.matcher import TOOL_NAME
 from boathook.core.outcome import NOTHING
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
@@ -69,11 +68,12 @@ class HookHealth(Value):
 @click.option(
     "--fix", "is_fixing", is_flag=True, help="Repair entries in agents that call another or a missing boathook."
 )
+@click.option("--diff", is_flag=True, help="With --fix: show every line that changes, not only a summary.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask for confirmation.")
 @json_option
 @project_option
 @state_option
-def examine_hooks(is_fixing: bool, yes: bool, as_json: bool, project: str | None, state: str | None) -> int:
+def examine_hooks(is_fixing: bool, diff: bool, yes: bool, as_json: bool, project: str | None, state: str | None) -> int:
     """Run every hook once to see whether it works.
 
     Each armed hook gets an event that it matches, in a scratch folder. Prompt hooks, HTTP hooks and hooks with
@@ -94,7 +94,7 @@ def examine_hooks(is_fixing: bool, yes: bool, as_json: bool, project: str | None
         raise click.UsageError("--fix shows what it changes, so it cannot be used with --json")
     locations = locate(project, state=state)
     if is_fixing:
-        repair_installations(state, project, yes=yes)
+        repair_installations(state, project, yes=yes, is_whole=diff)
     loaded, trust = load_with_trust(locations)
     setup = examine_setup(loaded.catalog, trust, locations.state, project)
     hooks = _examine_all(loaded.catalog, count_runs(LedgerReader(locations.state), ""))
@@ -191,7 +191,7 @@ def _examine_entry(hook: Hook) -> list[HealthFinding]:
 
 def _examine_matcher(hook: Hook) -> list[HealthFinding]:
     tool = hook.matcher.tool
-    if tool is None or hook.matcher.subject != TOOL_NAME or (hook.kind is not None and not hook.kind.has_tool):
+    if tool is None or (hook.kind is not None and not hook.kind.has_tool):
         return []
     if list_matching_tools(hook) or any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         return []
@@ -233,6 +233,9 @@ def _judge_run(hook: Hook, run: Run) -> HealthFinding:
         )
         what = "cannot run" if run.code in (None, *doctor_setup.START_FAILURES) else program
         return HealthFinding(ERROR, hook.name, f"{what}: {run.error}")
+    if run.code in doctor_setup.START_FAILURES:
+        # Where every failure refuses a call, as in Copilot, a script that is missing looks like a guard that works.
+        return HealthFinding(ERROR, hook.name, f"cannot run, so it blocks every call: {'; '.join(run.outcome.reasons)}")
     if ms > _SLOW_MS[hook.mode] or ms > hook.timeout * 500:
         return HealthFinding(WARNING, hook.name, f"slow: {ms:.0f} ms", "every event that it matches waits for it")
     what = "it let the test event pass" if run.outcome == NOTHING else f"decision {run.outcome.decision.word}"

@@ -16,7 +16,7 @@ from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.host import HostEvent, load_host
 from boathook.hosts.setup import Setup
-from boathook.install.host_files import InstallTarget
+from boathook.install.host_files import InstallTarget, find_config_path
 from boathook.install.installed_targets import list_installed_targets
 from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
 from boathook.install.registry import InstallRegistry
@@ -57,7 +57,7 @@ def examine_setup(catalog: Catalog, trust: TrustStore, state: str, project: str 
         *_examine_ledger(state),
         *_examine_files(catalog, trust),
         *_examine_built_in(catalog, state),
-        *_examine_settings_calls(catalog, has_installations=bool(installed)),
+        *_examine_settings_calls(catalog, _list_installed_files(state, project), has_installations=bool(installed)),
         *installed,
     ]
 
@@ -124,8 +124,20 @@ def _examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:
     return findings
 
 
-def _examine_settings_calls(catalog: Catalog, *, has_installations: bool) -> list[HealthFinding]:
-    calls = list_own_calls(catalog)
+def _list_installed_files(state: str, project: str | None) -> set[str]:
+    """Return the files of installations, which have findings of their own."""
+    try:
+        targets = list_installed_targets(InstallRegistry(state), project)
+    except ConfigError:
+        return set()
+    return {os.path.realpath(find_config_path(setup, target)) for setup, target in targets}
+
+
+def _examine_settings_calls(
+    catalog: Catalog, installed_files: set[str], *, has_installations: bool
+) -> list[HealthFinding]:
+    """Report calls that somebody wrote by hand."""
+    calls = [hook for hook in list_own_calls(catalog) if os.path.realpath(hook.path) not in installed_files]
     if not calls:
         title = load_host(_SETTINGS_HOST).title
         text = f"no settings.json here calls boathook: {title} runs only the hooks in its settings.json"
@@ -174,13 +186,14 @@ def _examine_installation(
     if project and not os.path.isdir(project):
         return [HealthFinding(NOTE, subject, "the project no longer exists")]
     current = find_status(setup, place, registry)
-    level = WARNING if current.state == STALE_STATUS else ERROR
-    findings = [HealthFinding(level, subject, f"{current.state}: {why}", fix) for why in current.why]
     row = _choose_event(setup, catalog, scratch)
     command = find_probe_command(setup, place, row.name)
+    # A command that is not ours is not run, so that nothing shows that it works.
+    level = WARNING if current.state == STALE_STATUS and command is not None else ERROR
+    findings = [HealthFinding(level, subject, f"{current.state}: {why}", fix) for why in current.why]
     if command is None:
         text = f"not run: the command of {row.name} is not the one that `install` writes"
-        return [*findings, HealthFinding(ERROR, subject, text, fix)]
+        return findings or [HealthFinding(ERROR, subject, text, fix)]
     if not command:
         return findings or [HealthFinding(ERROR, subject, f"there is no command for {row.name}", fix)]
     result = run_probe(command, make_probe_event(load_host(setup.name), row, scratch), scratch)

@@ -14,7 +14,7 @@ from boathook.core.event import KINDS
 def show_events(as_json: bool) -> None:
     """List the events, their spellings and what a block means."""
     if as_json:
-        names = ("name", "spellings", "fields", "block", "extension")
+        names = ("name", "spellings", "fields", "matched_fields", "block", "extension")
         print_json({"events": [pick_fields(kind, *names) for kind in KINDS]})
     else:
         rows = [[kind.name, ", ".join(kind.spellings), kind.block] for kind in KINDS]

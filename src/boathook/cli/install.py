@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import sys
@@ -10,7 +9,7 @@ from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog, resolve_state
+from boathook.assembly import load_catalog, locate, resolve_state
 from boathook.cli.common_options import (
     add_scope_options,
     host_argument,
@@ -19,6 +18,7 @@ from boathook.cli.common_options import (
     project_option,
     state_option,
 )
+from boathook.cli.install_summary import describe_diff, describe_summary
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import DENIED, DISABLED, INVALID, PROJECT, SHADOWED, USER
@@ -36,9 +36,9 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus, find_host_program, find_unmanaged_commands
 from boathook.ledger.writer import make_timestamp
 from boathook.permits.unlock import describe_pause, read_unlock_end
+from boathook.sources.source import find_source
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
-_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _MAX_SHOWN_FILES = 3
 # Hooks in these states never run, so it does not matter what an agent lacks for them.
 _INACTIVE_STATES = (DENIED, DISABLED, INVALID, SHADOWED)
@@ -62,6 +62,7 @@ def install_host(
     user: bool,
     project: str | None,
     dry_run: bool,
+    diff: bool,
     yes: bool,
     strict: bool,
     trust_folder: bool,
@@ -70,9 +71,9 @@ def install_host(
 ) -> int:
     """Make an agent call boathook.
 
-    This edits the agent's own configuration and keeps everything else in it. You see a diff and are asked, at the
-    terminal; without one, nothing is written unless you pass --yes. HOST is a name from `boathook hosts`. `uninstall`
-    restores the files byte for byte. Installing twice changes nothing.
+    This edits the agent's own configuration and keeps everything else in it. You see what changes, with --diff every
+    line of it, and are asked at the terminal; without one, nothing is written unless you pass --yes. HOST is a name
+    from `boathook hosts`. `uninstall` restores the files byte for byte. Installing twice changes nothing.
 
     \b
     Exit codes: 0 it is installed, 1 it is not.
@@ -92,12 +93,11 @@ def install_host(
         _require_person(plan, state)
     unsupported = _find_unsupported_hooks(setup, project or None, state)
     if not as_json:
-        _print_diff(plan)
+        _print_changes(plan, is_whole=diff or dry_run)
         _print_unsupported(host, unsupported)
-    is_refused = strict and bool(unsupported)
-    if is_refused:
-        effects = f"all effects of {format_count(len(unsupported), 'hook')}"
-        echo(f"Nothing was written: {host} does not support {effects}, and you asked for --strict.", err=True)
+    if is_refused := strict and bool(unsupported):
+        problem = f"{host} does not support all effects of {format_count(len(unsupported), 'hook')}"
+        echo(f"Nothing was written: {problem}, and you asked for --strict.", err=True)
     is_done = not is_refused and not dry_run and _apply(plan, registry, yes=yes, is_install=True)
     if plan.is_empty and not dry_run:
         adopt_installation(plan, registry)
@@ -121,6 +121,7 @@ def uninstall_host(
     user: bool,
     project: str | None,
     dry_run: bool,
+    diff: bool,
     yes: bool,
     state: str | None,
     as_json: bool,
@@ -136,13 +137,13 @@ def uninstall_host(
     """
     if is_all or host is None:
         _check_all_options(host, is_all=is_all, is_narrowed=user or project is not None or as_json)
-        return _uninstall_all(state, yes=yes, dry_run=dry_run)
+        return _uninstall_all(state, yes=yes, dry_run=dry_run, diff=diff)
     setup, registry = load_setup(host), InstallRegistry(resolve_state(state))
     plan = plan_removal(setup, _resolve_target(setup, registry, project, state, user=user), registry)
     if not dry_run:
         _require_person(plan, state)
     if not as_json:
-        _print_diff(plan)
+        _print_changes(plan, is_whole=diff or dry_run)
     is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
     was_removed_before = plan.is_empty and not dry_run and forget_installation(plan, registry)
     if as_json:
@@ -166,7 +167,7 @@ def _check_all_options(host: str | None, *, is_all: bool, is_narrowed: bool) -> 
         )
 
 
-def _uninstall_all(state: str | None, *, yes: bool, dry_run: bool) -> int:
+def _uninstall_all(state: str | None, *, yes: bool, dry_run: bool, diff: bool) -> int:
     registry, is_clean = InstallRegistry(resolve_state(state)), True
     targets = list_installed_targets(registry, None)
     if not targets:
@@ -178,7 +179,7 @@ def _uninstall_all(state: str | None, *, yes: bool, dry_run: bool) -> int:
             plan = plan_removal(setup, target, registry)
             if not dry_run:
                 _require_person(plan, state)
-            _print_diff(plan)
+            _print_changes(plan, is_whole=diff or dry_run)
             is_done = not dry_run and _apply(plan, registry, yes=yes, is_install=False)
             if plan.is_empty and not dry_run:
                 forget_installation(plan, registry)
@@ -194,7 +195,7 @@ def _uninstall_all(state: str | None, *, yes: bool, dry_run: bool) -> int:
     return int(not is_clean)
 
 
-def repair_installations(state: str | None, project: str | None, *, yes: bool) -> None:
+def repair_installations(state: str | None, project: str | None, *, yes: bool, is_whole: bool) -> None:
     """Install again what calls another boathook or one that is gone; only for a person who agrees, or with `yes`."""
     registry = InstallRegistry(resolve_state(state))
     for setup, target in list_installed_targets(registry, project):
@@ -208,7 +209,7 @@ def repair_installations(state: str | None, project: str | None, *, yes: bool) -
             if plan.is_empty or not host_status.has_entries(setup, target):
                 continue
             _require_person(plan, state)
-            _print_diff(plan)
+            _print_changes(plan, is_whole=is_whole)
             if confirm_change(f"Repair {setup.name}?", yes=yes, default=True):
                 apply_plan(plan, registry, is_install=True)
                 echo(f"{setup.name} is repaired: {_describe_files(plan)}", "green")
@@ -239,6 +240,8 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     target = resolve_install_target(USER, project, state)
     statuses = host_status.list_statuses(target, registry)
     notes = host_status.find_double_readers(statuses)
+    enabled = locate(project, state=state).sources
+    notes += host_status.describe_ways(statuses, [find_source(folders.name) for folders in enabled])
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
@@ -354,13 +357,9 @@ def _apply(plan: InstallPlan, registry: InstallRegistry, *, yes: bool, is_instal
     return True
 
 
-def _print_diff(plan: InstallPlan) -> None:
-    for change in plan.changes:
-        states = (change.now, change.after)
-        old_name, new_name = (os.devnull if data is None else change.path for data in states)
-        old, new = ((data or b"").decode("utf-8", "backslashreplace").splitlines() for data in states)
-        for line in difflib.unified_diff(old, new, old_name, new_name, lineterm=""):
-            echo(line, _DIFF_STYLES.get(line[:1], ""))
+def _print_changes(plan: InstallPlan, *, is_whole: bool) -> None:
+    for line, style in describe_diff(plan) if is_whole else describe_summary(plan):
+        echo(line, style)
 
 
 def _print_unsupported(host: str, unsupported: dict[str, list[str]]) -> None:

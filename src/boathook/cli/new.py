@@ -20,7 +20,7 @@ from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.install.host_files import find_project_top
 from boathook.sources.conversion import quote_yaml
-from boathook.sources.fields import HOOK_NAME, is_hook_name, join_words
+from boathook.sources.fields import HOOK_NAME, is_hook_name, join_words, suggest
 from boathook.sources.samples import find_matching_text
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
@@ -67,11 +67,12 @@ _SCRIPTS = {("sh", True): _BLOCK_SH, ("sh", False): _NOTE_SH, ("py", True): _BLO
 
 
 class NewMatcher(Value):
-    """What the options of `new` say about tools; an empty text means all."""
+    """What the options of `new` say about tools and fields; an empty text means all."""
 
     kinds: tuple[str, ...] = ()
     tool: str = ""
     pattern: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @click.command("new")
@@ -87,6 +88,13 @@ class NewMatcher(Value):
 @click.option("--tool", metavar="REGEX", help="Only for tools whose name matches.")
 @click.option("--pattern", metavar="REGEX", help="Only for tool inputs that match; the new hook blocks them.")
 @click.option(
+    "--field",
+    "field_patterns",
+    multiple=True,
+    metavar="NAME=REGEX",
+    help="Only for events in which this field matches. Can be repeated.",
+)
+@click.option(
     "--lang", type=click.Choice(["sh", "py"]), default="sh", show_default=True, help="Language of the script."
 )
 @click.option("--user", is_flag=True, help="For all your projects instead of this one.")
@@ -97,6 +105,7 @@ def create_hook(
     tool_kinds: tuple[str, ...],
     tool: str | None,
     pattern: str | None,
+    field_patterns: tuple[str, ...],
     lang: str,
     user: bool,
     project: str | None,
@@ -109,18 +118,16 @@ def create_hook(
     Examples:
       boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
       boathook new no-env --event pre-tool-call --kind writes --pattern '\\.env'
-      boathook new greet --event pre-session --lang py --user
+      boathook new greet --event pre-session --field source=startup --lang py --user
     """
     if not is_hook_name(name):
         raise ConfigError(f"the name must be {HOOK_NAME.expected}")
     found = find_kind(event)
     if (tool_kinds or tool or pattern) and not found.has_tool:
         raise ConfigError(f"{found.name} is not about a tool: leave out --kind, --tool and --pattern")
-    matcher = NewMatcher(tuple(dict.fromkeys(tool_kinds)), tool or "", pattern or "")
-    for source in (matcher.tool, matcher.pattern):
-        compile_pattern(source)
-        if any(ord(char) < 32 for char in source):
-            raise ConfigError("a pattern cannot contain control characters or line breaks: write them as \\n, \\t …")
+    fields = _read_field_patterns(found, field_patterns)
+    matcher = NewMatcher(tuple(dict.fromkeys(tool_kinds)), tool or "", pattern or "", fields)
+    _check_patterns(matcher)
     folder = f"{_find_hooks_folder(project, user=user)}/{name}"
     if user:
         require_person(files=[folder])
@@ -142,10 +149,28 @@ def create_hook(
     return 0
 
 
+def _check_patterns(matcher: NewMatcher) -> None:
+    for source in (matcher.tool, matcher.pattern, *(source for _, source in matcher.fields)):
+        compile_pattern(source)
+        if any(ord(char) < 32 for char in source):
+            raise ConfigError("a pattern cannot contain control characters or line breaks: write them as \\n, \\t …")
+
+
+def _read_field_patterns(kind: EventKind, written: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = {name: source for name, _, source in (text.partition("=") for text in written)}
+    for name in pairs:
+        if name not in kind.matched_fields:
+            fix = suggest(name, kind.matched_fields) if kind.matched_fields else "leave out --field"
+            raise ConfigError(f"a matcher of {kind.name} cannot ask about the field '{name}': {fix}")
+    return tuple(pairs.items())
+
+
 def _list_explain_options(matcher: NewMatcher) -> str:
     """Return options of `explain` for a call that the matcher accepts, as far as one is found."""
     tool = _choose_tool(matcher)
     options = f" --tool {shlex.quote(tool)}" if tool else ""
+    data = {name: find_matching_text(compile_pattern(source)) or "…" for name, source in matcher.fields}
+    options += f" --data {shlex.quote(dumps(data))}" if data else ""
     if not matcher.pattern:
         return options
     own_kinds = [kind for kind, names in TOOLS_OF_KINDS.items() if tool in names]
@@ -178,6 +203,7 @@ def _make_manifest(name: str, event: str, matcher: NewMatcher, *, blocks: bool) 
     kinds = matcher.kinds
     shown_kinds = kinds[0] if len(kinds) == 1 else f"[{', '.join(kinds)}]" if kinds else ""
     texts = {"kind": shown_kinds, "tool": _quote(matcher.tool), "pattern": _quote(matcher.pattern)}
+    texts |= {name: _quote(source) for name, source in matcher.fields}
     if any(texts.values()):
         lines.append("matcher:")
         lines += [f"  {key}: {text}" for key, text in texts.items() if text]

@@ -78,9 +78,10 @@ def describe_refusal(evidence: AgentEvidence, words: Sequence[str]) -> str:
         process = f"'{evidence.program}' (process {evidence.pid})"
         return f"{_PROBLEM}: it was started below {process}. Run it in a terminal of your own: {command}"
     names = " and ".join(evidence.variables)
+    sign = f"the variables {names} say" if len(evidence.variables) > 1 else f"the variable {names} says"
     unset = " ".join(f"-u {name}" for name in evidence.variables)
     way_out = f"If you are in a terminal that an agent once started, open a new one, or run: env {unset} {command}"
-    return f"{_PROBLEM}: the variable {names} says that an agent runs it, though none is among the processes above. {way_out}"
+    return f"{_PROBLEM}: {sign} that an agent runs it, though none is among the processes above. {way_out}"
 
 
 def confirm_change(question: str, *, yes: bool, default: bool = False) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from boathook.cli.terminal import confirm_action
 from boathook.cli.trust_review import TrustCandidate, show_review
 from boathook.core.approval import DENY, HIDE, TRUST, TrustRecord
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, USER, Script
+from boathook.core.hook import ARMED, GONE, USER, Script
 from boathook.core.notices import NEAR_MISS_COUNT, describe_counts, list_names
 from boathook.core.value import Value
 from boathook.errors import TrustError
@@ -95,10 +96,17 @@ class TrustChoices(Value):
 
 def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
     candidates = _list_candidates(loaded)
-    chosen = _choose(candidates, names, _describe_near_misses(loaded.catalog))
+    gone = _find_gone_hooks(loaded)
+    there = [name for name in names if name not in gone]
+    chosen = _choose(candidates, there, _describe_near_misses(loaded.catalog)) if names else candidates
+    if names and not there:
+        raise TrustError("; ".join(f"{name} cannot be trusted: {gone[name]}" for name in names))
     if not names:
         chosen = [one for one in chosen if not _is_settled(one, choices) and not one.is_denied]
     _report_nothing_to_review(loaded, candidates, chosen)
+    for name, text in gone.items():
+        if not names or name in names:
+            echo(f"{name}  {text}", STATE_STYLES[GONE])
     for project in dict.fromkeys(candidate.place.project for candidate in chosen):
         if is_moved_work_tree(project):
             fix = "To use what is trusted in its repository, first run: git worktree repair"
@@ -107,6 +115,13 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
     answers = [_decide(candidate, store, choices) for candidate in chosen]
     answers.append(review_hidden_hooks(loaded, store, _format_now(), yes=choices.yes))
     return int(not all(answers))
+
+
+def _find_gone_hooks(loaded: Loaded) -> dict[str, str]:
+    """Return the trusted hooks that are gone, each with what to do; not those whose name another hook has now."""
+    present = {one.hook.name for one in loaded.project_hooks}
+    hooks = [one.hook for one in loaded.absent_hooks if one.hook.state == GONE and not one.is_accepted]
+    return {hook.name: hook.state_text for hook in hooks if hook.name not in present}
 
 
 def _report_nothing_to_review(loaded: Loaded, candidates: list[TrustCandidate], chosen: list[TrustCandidate]) -> None:
@@ -241,7 +256,8 @@ def deny_hooks(names: tuple[str, ...], everything: bool, *, yes: bool, **where: 
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or pass --all")
-    chosen = _choose(_list_candidates(loaded), names, _describe_near_misses(loaded.catalog))
+    candidates = _list_candidates(loaded)
+    chosen = _choose(candidates, names, _describe_near_misses(loaded.catalog)) if names else candidates
     if not chosen:
         return 0
     hooks = list_names([candidate.hook.name for candidate in chosen])
@@ -422,9 +438,7 @@ def _describe_near_misses(catalog: Catalog) -> str:
     return describe_counts({NEAR_MISS_COUNT: dict(catalog.counts).get(NEAR_MISS_COUNT, 0)})
 
 
-def _choose(candidates: list[TrustCandidate], names: tuple[str, ...], near_misses: str) -> list[TrustCandidate]:
-    if not names:
-        return candidates
+def _choose(candidates: list[TrustCandidate], names: Sequence[str], near_misses: str) -> list[TrustCandidate]:
     chosen = []
     for name in names:
         matching = [one for one in candidates if name == one.hook.name or one.hook.name.startswith(f"{name}#")]

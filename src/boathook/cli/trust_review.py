@@ -125,6 +125,10 @@ def _add_handler(review: Review, hook: Hook) -> None:
     handler = hook.handler
     if isinstance(handler, Command):
         _add_value(review, "command ", handler.line)
+        if handler.cwd:
+            review.add(f"  runs in   {reveal_text(handler.cwd)}, from the folder of the project")
+        for name, value in handler.variables:
+            _add_value(review, "sets    ", f"{name}={value}")
     elif isinstance(handler, Prompt):
         _add_value(review, "asks    ", handler.text)
     elif isinstance(handler, Http):

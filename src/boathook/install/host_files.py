@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from boathook.assembly import locate_enabled
 from boathook.core.catalog import Settings
 from boathook.core.hook import USER
 from boathook.core.value import Value
@@ -23,7 +24,7 @@ from boathook.install.command_line import (
 )
 from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, HostFile
 from boathook.sources.hooks_toml import build_settings, read_hooks_toml
-from boathook.sources.source import SOURCES
+from boathook.sources.source import find_source
 from boathook.system import locations
 
 _SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\n{command}\n"
@@ -135,8 +136,9 @@ def resolve_install_target(
     if not variables.get("HOME", "").startswith("/"):
         variables["HOME"] = locations.account_home()
     top = _resolve_project(project)
-    resolved = locations.resolve_locations(SOURCES, top, env, given={"state": state} if state else {})
-    folders = {folder.option: resolved.folders[folder.option] for folder in locations.list_user_folders(SOURCES)}
+    resolved = locate_enabled(top, env, given={"state": state} if state else {})
+    sources = [find_source(one.name) for one in resolved.sources]
+    folders = {folder.option: resolved.folders[folder.option] for folder in locations.list_user_folders(sources)}
     untrusted = tuple(path for option, path in folders.items() if option in resolved.untrusted)
     is_trusted = bool(resolved.config)
     settings = build_settings(read_hooks_toml(f"{resolved.config}/hooks.toml", USER)) if is_trusted else Settings()

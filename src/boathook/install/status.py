@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from typing import Any
 
 from boathook.core.hook import PROJECT, USER
@@ -23,7 +24,7 @@ from boathook.install.registry import Installation, InstallRegistry, hash_bytes
 from boathook.install.toml_edit import parse_toml
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.installed_line import InstalledCommand
-from boathook.sources.source import SETTINGS_JSON_SOURCE
+from boathook.sources.source import SETTINGS_JSON_SOURCE, Source
 
 INSTALLED_STATUS, ABSENT_STATUS = "installed", "not installed"
 ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
@@ -212,6 +213,20 @@ def _read_setting(path: str, keys: tuple[str, ...]) -> Any:
 
 def find_host_program(setup: Setup) -> str:
     return next((path for name in setup.programs if (path := shutil.which(name))), "")
+
+
+def describe_ways(statuses: list[HostStatus], sources: Iterable[Source]) -> list[str]:
+    """Return for every source that the user enabled which agents run its hooks themselves, and which through boathook."""
+    hosts = dict.fromkeys(status.host for status in statuses if status.state != ABSENT_STATUS)
+    notes: list[str] = []
+    for source in sources:
+        if source.is_default:
+            continue
+        own = [setup.name for setup in list_setups() if source.without in setup.runs_itself]
+        ours = [host for host in hosts if host not in own]
+        through = f"{', '.join(ours)} through boathook" if ours else "no other agent calls boathook"
+        notes.append(f"hooks of the source '{source.without}' are run by {', '.join(own)} itself; {through}")
+    return notes
 
 
 def find_double_readers(statuses: list[HostStatus]) -> list[str]:

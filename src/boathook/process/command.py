@@ -45,6 +45,7 @@ def _complete_job(
         project_variable, root_variable = hook.dialect.folder_variables
         if handler.root:
             env[root_variable.encode()] = encode_variable(handler.root)
+        job = job.replace(cwd=os.path.join(project, handler.cwd)) if handler.cwd else job
         folders = {root_variable: handler.root, project_variable: project}
         return _complete_command(handler, job, env, folders, avoid)
     if isinstance(handler, Http):

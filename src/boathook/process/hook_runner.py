@@ -6,7 +6,7 @@ import os
 import sys
 
 from boathook.core.event import PRE_SESSION
-from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, USER, Needs, Script
+from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, USER, Command, Needs, Script
 from boathook.core.text import is_plain_path, quote_plain_path
 from boathook.core.value import Value
 from boathook.process.child import Job
@@ -108,6 +108,9 @@ class HookRunner:
 
             for name in find_secret_variables(hook, env):
                 del env[name.encode("utf-8", "surrogateescape")]
+        if isinstance(hook.handler, Command):
+            # Before what leads into the project is removed: what is there was not reviewed.
+            env.update({name.encode(): encode_variable(value) for name, value in hook.handler.variables})
         notes = self._remove_project_code(hook, event, env)
         env[DEPTH_VARIABLE] = b"%d" % (count_nested_hooks(env) + 1)
         env.update(self._make_variables(hook, event))
@@ -238,6 +241,8 @@ def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]
     }
     variables = {f"{prefix}_{key}": value for prefix in hook.dialect.variable_prefixes for key, value in own.items()}
     variables |= dict.fromkeys(hook.dialect.project_variables, project)
+    variables |= dict.fromkeys(hook.dialect.session_variables, event.session_id)
+    variables |= dict.fromkeys(hook.dialect.work_dir_variables, event.work_dir)
     return {key.encode(): encode_variable(value) for key, value in variables.items()}
 
 

@@ -1,6 +1,7 @@
 """Starting a process in a session of its own, with limits."""
 
-# posix_spawn costs least but cannot change the directory. A process that is the engine's own changes its own directory first;
+# posix_spawn costs least but cannot change the directory. A process that is the engine's own changes its own directory first,
+# and goes back, because the next dispatch may look for the project there;
 # one that embeds the engine uses it where the hook's directory is the present one, and `subprocess` elsewhere.
 
 from __future__ import annotations
@@ -55,7 +56,14 @@ def spawn_posix(
     close: Sequence[int] = (),
 ) -> int:
     if cwd:
-        os.chdir(cwd)
+        # Also if it was deleted, or may not be read.
+        own_folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.chdir(cwd)
+            return spawn_posix(argv, env, "", stdin, stdout, stderr, close)
+        finally:
+            os.fchdir(own_folder)
+            os.close(own_folder)
     moves: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1)]
     moves.append((os.POSIX_SPAWN_DUP2, stderr, 2))
     moves += [(os.POSIX_SPAWN_CLOSE, handle) for handle in close]

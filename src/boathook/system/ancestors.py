@@ -6,13 +6,12 @@ import contextlib
 import os
 import subprocess
 
+from boathook.core.interpreters import SHELLS, is_interpreter
 from boathook.core.value import Value
 
 # More than any person's terminal has.
 _MAX_ANCESTORS = 64
 _MAX_COMMAND_BYTES = 1 << 14
-# Programs whose first argument that is not an option is the program that counts.
-_INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "pypy", "ruby", "perl", "sh", "bash", "dash", "zsh", "ksh")
 _SCRIPT_ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".exe")
 _MODULE_FLAG = "-m"
 _PS = "/bin/ps"
@@ -57,7 +56,9 @@ def _get_name(path: str) -> str:
 
 
 def _find_script(words: list[str]) -> str:
-    if not words or _get_name(words[0]).rstrip("0123456789.") not in _INTERPRETERS:
+    # The first argument of an interpreter that is not an option is the program that counts.
+    name = _get_name(words[0]) if words else ""
+    if not is_interpreter(name) and name not in SHELLS:
         return ""
     rest = words[1:]
     # python -m NAME

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         user_folder: "UserFolder"
         markers: "tuple[str, ...]"
         lookalikes: "tuple[tuple[str, str], ...]"
+        is_default: bool
 
 
 REPOSITORY_MARKERS = ("/.git",)
@@ -150,13 +151,14 @@ def resolve_locations(
     *,
     given: "Mapping[str, str] | None" = None,
     without: "Collection[str]" = (),
+    enabled: "Collection[str] | None" = None,
     trust_all: bool = False,
 ) -> "Locations":
     """Resolve every folder for a start folder: this is the only place that decides where things are and what to believe."""
-    # `given` are the folders that the caller names, by their option: no variable counts for these. `without` names sources to
-    # leave out, with `project-` before the name only their projects.
+    # `given` are the folders that the caller names, by their option: no variable counts for these. `enabled` names the sources
+    # to read (None: the default ones), `without` those to leave out, with `project-` before the name only their projects.
     home, given = find_home(env), {option: path for option, path in (given or {}).items() if path}
-    sources = [source for source in sources if source.without not in without]
+    sources = _select_sources(sources, enabled, without)
     if STATE_FOLDER.option in given:
         # A cache that a variable names could hold a forged catalogue, although all other folders are fixed.
         given[CACHE_FOLDER.option] = make_absolute(given[STATE_FOLDER.option]) + "/cache"
@@ -192,6 +194,13 @@ def resolve_locations(
         real_start=real_start,
         work_tree=work_trees[real_start],
     )
+
+
+def _select_sources(
+    sources: "Iterable[LocatedSource]", enabled: "Collection[str] | None", without: "Collection[str]"
+) -> "list[LocatedSource]":
+    found = [one for one in sources if (one.is_default if enabled is None else one.without in enabled)]
+    return [one for one in found if one.without not in without]
 
 
 def _locate_source(
@@ -233,7 +242,7 @@ def _resolve_folder(folder: "UserFolder", env: "Environment", home: str, given: 
     if path:
         return make_absolute(path)
     value = env.get(folder.variable)
-    base = _text(value).rstrip("/") if value and _is_plain(value) else f"{home}/{folder.default}"
+    base = _text(value).rstrip("/") if value and _is_plain(value) else f"{home}/{folder.default}".rstrip("/")
     return base + folder.below
 
 

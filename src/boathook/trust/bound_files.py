@@ -56,7 +56,9 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
         return BoundFiles()
     tops = tuple(os.path.realpath(top).rstrip("/") + "/" for top in (project, handler.root) if top)
     project_variable, root_variable = hook.dialect.folder_variables
-    variables = {project_variable: project, root_variable: handler.root, "HOME": os.environ.get("HOME", "")}
+    names = (project_variable, *hook.dialect.project_variables)
+    variables = {**dict.fromkeys(names, project), root_variable: handler.root, "HOME": os.environ.get("HOME", "")}
+    variables = {name: value for name, value in (variables | dict(handler.variables)).items() if name}
     if handler.words is None:
         commands, unclear = read_plain_commands(handler.text, variables)
     else:
@@ -66,7 +68,8 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
     programs: list[str] = []
     # Python imports them only with `imports: project`. If they were bound, a module that is put there would disarm the hook.
     modules: list[str] = []
-    for base, command, words in _iter_commands(commands, project):
+    start = os.path.join(project, handler.cwd)
+    for base, command, words in _iter_commands(commands, start):
         for word in _find_run_words(command, words):
             if base is not None or (word.value or "").startswith("/"):
                 path = _resolve_within(base or "/", word.text, tops)
@@ -85,7 +88,7 @@ def find_bound_files(hook: Hook, project: str) -> BoundFiles:
                 missing += [path for path in paths if not existing and not os.path.lexists(path)]
             programs += [indirect.text] if base is None or (indirect.is_open and not existing) else []
     words = [word for command in commands for word in (*command.words, *_list_inputs(command))]
-    named = {*modules, *(_resolve_within(project, word.value, tops) for word in words if word.value)}
+    named = {*modules, *(_resolve_within(start, word.value, tops) for word in words if word.value)}
     unbound = sorted(path for path in named - {file.path for file in files} if path and os.path.isfile(path))
     return BoundFiles(tuple(files), tuple(dict.fromkeys(missing)), tuple(unbound), unclear, tuple(programs))
 
@@ -169,7 +172,8 @@ def choose_roots(files: tuple[BoundFile, ...], project: str) -> tuple[str, ...]:
     """Return what is hashed and copied for some files: the folder of each, because its helpers are there."""
     # It is the file alone if its folder is large, is the project itself, or is the one of a source.
     real = os.path.realpath(project)
-    excluded = (real, *[real + each.project_folder for each in SOURCES])
+    own = [folder for each in SOURCES for folder in (each.project_folder, *each.markers)]
+    excluded = (real, *[real + folder for folder in own])
     roots = dict.fromkeys(_choose_root(file.path, excluded) for file in files)
     return tuple(root for root in roots if not any(_contains(other, root) for other in roots))
 

@@ -340,8 +340,9 @@ def get_trusted_matcher(records: tuple[TrustRecord, ...]) -> Matcher:
     try:
         definition = json.loads(records[0].definition)[0]
         tool, pattern = (compile_pattern(definition[key] or "") for key in ("tool", "pattern"))
-        return Matcher(tool, pattern, definition["subject"])
-    except (ValueError, TypeError, KeyError, IndexError, ConfigError):
+        compiled = ((name, compile_pattern(source)) for name, source in definition["fields"].items())
+        return Matcher(tool, pattern, fields=tuple((name, found) for name, found in compiled if found))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ConfigError):
         return ALL
 
 
@@ -393,7 +394,7 @@ def _describe_hook(hook: Hook) -> dict[str, Any]:
         **({} if isinstance(handler, Script) else handler.to_dict()),
         "tool": matcher.tool.source if matcher.tool else None,
         "pattern": matcher.pattern.source if matcher.pattern else None,
-        "subject": matcher.subject,
+        "fields": {name: pattern.source for name, pattern in matcher.fields},
         "timeout": hook.timeout,
         "async": hook.background,
         "disabled": hook.state == DISABLED,

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from itertools import dropwhile, pairwise
 
-from boathook.core.shell import SHELL_KEYWORDS, SHELL_NAMES, ShellCommand, ShellReader, ShellWord, get_assigned_name
+from boathook.core.interpreters import SHELL_NAMES, is_interpreter
+from boathook.core.shell import SHELL_KEYWORDS, ShellCommand, ShellReader, ShellWord, get_assigned_name
 from boathook.sources.shell_scripts import remove_prefix
 from boathook.system.programs import BINARIES, ENTRY_NAMES
 from boathook.trust.snapshot import FILE, Snapshot, SnapshotItem
@@ -17,7 +18,6 @@ from boathook.trust.snapshot import FILE, Snapshot, SnapshotItem
 _SHELL_ENTRY_NAMES = ENTRY_NAMES[:2]
 _MAX_INNER_SCRIPTS = 100
 _PIPES = ("|", "|&")
-_INTERPRETER = re.compile(r"(?:python|pypy|lua)[\d.]*|node|bun|tsx|ts-node|ruby|perl|php|" + "|".join(SHELL_NAMES))
 _CODE_OPTION = re.compile(r"-[a-z]*c")
 # Programs that run the command behind their options, or one for each line that they read.
 _STARTERS = (
@@ -136,8 +136,8 @@ class _ScriptReader:
         if _READERS_OF_PROGRAMS.fullmatch(name):
             return any(word.raw.startswith(("-f", "--file")) for word in rest) and not any(map(self._is_own, rest))
         if name in _STARTERS:
-            return any(_INTERPRETER.fullmatch(_get_name(word)) for word in rest)
-        if not _INTERPRETER.fullmatch(name):
+            return any(_reads_script(_get_name(word)) for word in rest)
+        if not _reads_script(name):
             return False
         if name in SHELL_NAMES and any(_CODE_OPTION.fullmatch(word.raw) for word in rest[:2]):
             return True
@@ -145,6 +145,10 @@ class _ScriptReader:
         if len(arguments) != len(rest) and not all(word.raw in ("-", "-s") for word in rest):
             return False
         return is_piped if not arguments else arguments[0].value is None and not self._is_own(arguments[0])
+
+
+def _reads_script(name: str) -> bool:
+    return name in SHELL_NAMES or is_interpreter(name)
 
 
 def _get_name(word: ShellWord) -> str:
