@@ -17,7 +17,6 @@ from boathook.core.interpreters import SHELLS, is_interpreter
 from boathook.core.json_text import iter_leaves
 from boathook.core.text import quote_plain_path
 from boathook.core.tool_kinds import SHELL, find_call_kinds
-from boathook.protection.call_commands import find_call_folder, list_call_commands
 from boathook.protection.changing_programs import CHANGING_PROGRAMS
 from boathook.protection.code_texts import (
     find_code,
@@ -32,6 +31,7 @@ from boathook.protection.package_changes import OWN_PACKAGE, describe_package_ch
 from boathook.protection.path_match import PlaceFinder
 from boathook.protection.protection import ProtectedPlace, Protection
 from boathook.shell.arguments import UNKNOWN, get_program_name, list_operands, make_absolute_path
+from boathook.shell.call_commands import find_call_folder, list_call_commands
 from boathook.shell.found_paths import FoundPath
 from boathook.shell.path_change import EXACT, OVERLAY, TREE, PathChange
 from boathook.shell.path_changes import list_path_changes, list_redirected_paths

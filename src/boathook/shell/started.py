@@ -158,7 +158,9 @@ class StartedReader:
         fed = _find_input_text(command, scope, pipe)
         read_paths = _list_read_paths(command, scope, pipe, fed)
         self._run_builtin(texts, words, scope, read_paths)
-        first = Started(tuple(texts), scope.folder, variables, outputs, fed, tuple(read_paths), scope)
+        first = Started(
+            tuple(texts), scope.folder, variables, outputs, fed, tuple(read_paths), scope, feeders=tuple(pipe)
+        )
         _note_written_text(first, scope)
         count = len(self.started)
         self._add(first)

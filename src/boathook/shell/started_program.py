@@ -21,6 +21,8 @@ class Started(Value):
     scope: ShellScope | None = None
     # The script that it runs, if the same text wrote it to a file before.
     script_text: str = ""
+    # The programs before it in a pipe, whose output it reads.
+    feeders: tuple[Started, ...] = ()
 
     @property
     def name(self) -> str:

@@ -1,0 +1,84 @@
+"""A tool call as a guard sees it: the programs it starts, the files it writes, and what the user configured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from boathook.core.event import Event
+from boathook.core.file_writes import list_writes
+from boathook.core.patch import PatchedFile
+from boathook.core.tool_kinds import SHELL, find_call_kinds
+from boathook.dialects.native import make_event
+from boathook.shell.call_commands import find_call_folder, list_call_commands
+from boathook.shell.command_reading import CommandReading, read_command
+from boathook.shell.started_program import Started
+
+
+class GuardedCall:
+    """A tool call that a guard is asked about. Everything is read when it is first used, and once for all guards of a process."""
+
+    def __init__(self, fields: Mapping[str, Any], *, project: str = "", home: str = "") -> None:
+        self.fields = fields
+        self.project, self.home = project, home
+        # What the user's hooks.toml says for the guard that is asked now.
+        self.settings: Mapping[str, Any] = {}
+
+    @cached_property
+    def event(self) -> Event:
+        """The event, with the names of its tool in every agent."""
+        return make_event(dict(self.fields))
+
+    @property
+    def tool_name(self) -> str:
+        """The canonical name of the tool."""
+        return self.event.tool_name
+
+    @property
+    def tool_input(self) -> Any:
+        """The arguments of the tool, with canonical keys."""
+        return self.event.tool_input
+
+    @property
+    def work_dir(self) -> str:
+        """The folder that the agent works in."""
+        return self.event.work_dir
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """What the tool does: `writes`, `reads`, `shell`, `network`, `mcp`."""
+        return frozenset(find_call_kinds(self.event.tool_names, self.tool_input))
+
+    @cached_property
+    def commands(self) -> tuple[str, ...]:
+        """The command lines of a shell tool."""
+        return tuple(list_call_commands(self.tool_input)) if SHELL in self.kinds else ()
+
+    @cached_property
+    def readings(self) -> tuple[CommandReading, ...]:
+        """What each command line would start."""
+        folder, variables = find_call_folder(self.event), {"HOME": self.home, "TMPDIR": "/tmp"}  # noqa: S108
+        return tuple(read_command(text, folder, variables) for text in self.commands)
+
+    @property
+    def programs(self) -> tuple[Started, ...]:
+        """Every program that the call would start, in order."""
+        return tuple(program for reading in self.readings for program in reading.programs)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether all of its commands could be read."""
+        return all(reading.is_complete for reading in self.readings)
+
+    @cached_property
+    def writes(self) -> tuple[PatchedFile, ...]:
+        """The files that the call writes, edits or deletes, patches included; paths are as the agent gave them."""
+        return list_writes(self.event)
+
+    def make_absolute(self, path: str) -> str:
+        """Return a path of the call from the root, with `~` and `..` resolved by text alone."""
+        if path == "~" or path.startswith("~/"):
+            path = self.home + path[1:]
+        return os.path.normpath(os.path.join(self.work_dir or "/", path))
