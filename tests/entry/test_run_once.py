@@ -68,6 +68,40 @@ def test_an_answer_that_cannot_be_written_is_not_consent(project):
     assert "could not be written" in done.stderr
 
 
+def test_a_refusal_with_a_closed_standard_output_is_not_consent(project):
+    project.write_hook("guard", "echo no >&2; exit 2")
+    event = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "ls"},
+        "cwd": str(project.path),
+    }
+    command = 'exec "$@" >&-'
+    argv = [
+        "sh",
+        "-c",
+        command,
+        "sh",
+        sys.executable,
+        "-m",
+        "boathook",
+        "run",
+        "PreToolUse",
+        "--host",
+        "claude",
+        "--trust-all",
+    ]
+    done = subprocess.run(
+        argv,
+        input=json.dumps(event),
+        text=True,
+        capture_output=True,
+        env={**os.environ, **project.variables},
+        cwd=project.path,
+    )
+    assert (done.returncode, done.stderr) == (2, "boathook: the answer could not be written; it was: block no\n")
+
+
 def test_a_slow_reader_gets_the_whole_answer_even_from_a_pipe_that_does_not_block(project):
     script = 'printf \'{"modified_input": {"x": "\'; head -c 200000 /dev/zero | tr "\\0" y; printf \'"}}\''
     project.write_hook("guard", script, scope="project")
