@@ -1,13 +1,13 @@
 """The command line without the start of an interpreter: a warm process that imported everything once forks for every call.
 
-Most of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and returns
-the same; the call goes to a server process (below, `serve`) which forks, and the child is the command: the descriptors of the
-caller are its 0, 1 and 2, its environment, folder, session and arguments are those asked for, `boathook.__main__` is run as
-`-m` runs it, threads and exit functions have their turn, and the exit status is its own (tests/test_forked.py compares). What it
-cannot show: imports that are missing or too many, the start and the taking apart of an interpreter, what `/proc` shows others of
-its command line and environment, and what a fresh hash seed would. Hence one test in `APART` goes the long way, chosen by its
-name so that it is always the same, and so does every call whose variables mean something to the interpreter, or that asks for it.
-`BOATHOOK_TESTS_APART=1` sends all the long way.
+Most of what `python -m boathook` costs is starting and importing, and so it is with `hook_entry`, the program that agents start.
+`run` takes the arguments of `subprocess.run` and returns the same; the call goes to a server process (below, `serve`) which forks,
+and the child is the command: the descriptors of the caller are its 0, 1 and 2, its environment, folder, session and arguments are
+those asked for, `boathook.__main__` is run as `-m` runs it, threads and exit functions have their turn, and the exit status is its
+own (tests/test_forked.py compares). What it cannot show: imports that are missing or too many, the start and the taking apart of
+an interpreter, what `/proc` shows others of its command line and environment, and what a fresh hash seed would. Hence one test in
+`APART` goes the long way, chosen by its name so that it is always the same, and so does every call whose variables mean something
+to the interpreter, or that asks for it. `BOATHOOK_TESTS_APART=1` sends all the long way.
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ PART = 1 << 16
 ALL_APART = bool(os.environ.get("BOATHOOK_TESTS_APART"))
 CAN_FORK = hasattr(os, "pidfd_open") and hasattr(socket, "send_fds")
 
+# All of the package but what is a program, and of the libraries what most commands need.
 PRELOADED = """
 import asyncio, select, selectors, signal, tempfile, uuid, json, re, fcntl, hashlib, tomllib, textwrap, difflib, shutil, shlex
-import yaml, click, click.shell_completion, encodings.idna
-import boathook, boathook.entry.fast_path, boathook.entry.run_once, boathook.assembly, boathook.cli.commands
-import importlib, pkgutil
-for part in (
-    "system", "core", "hosts", "dialects", "process", "sources", "sources.hook_md", "sources.settings_json", "trust", "ledger",
-    "catalog_cache", "cli", "install",
-):
-    try:
-        package = importlib.import_module("boathook." + part)
-    except ImportError:
-        continue
-    for found in pkgutil.iter_modules(package.__path__):
-        if found.name not in ("landlock", "__main__"):
-            importlib.import_module(package.__name__ + "." + found.name)
+import yaml, click, click.shell_completion, encodings.idna, encodings.utf_8_sig, runpy, resource, ctypes
+import importlib, pkgutil, boathook
+with suppress(ImportError):
+    import re2
+for found in pkgutil.walk_packages(boathook.__path__, "boathook."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+"""
+# The program that agents start for every event runs without third-party packages until it needs one.
+ENTRY_FLAGS = ("-I", "-S")
+ENTRY_PRELOADED = """
+import site
+site.main()
+sys.path.insert(0, {source!r})
 """
 
 
@@ -169,6 +170,25 @@ def server_for(env: Mapping[str, str], flags: tuple[str, ...] = (), preloaded: s
         return _server(flags, preloaded, variables)
 
 
+@functools.cache
+def _describe_entry() -> tuple[str, str]:
+    """Return the program that agents start, and what its warm process imports."""
+    import boathook
+
+    package = os.path.dirname(os.path.abspath(boathook.__file__))
+    return f"{package}/entry/hook_entry.py", ENTRY_PRELOADED.format(source=os.path.dirname(package)) + PRELOADED
+
+
+def _find_server(argv: Sequence[str], env: Mapping[str, str], preloaded: str) -> Server | None:
+    """Return the warm process that can be a command; nothing if it is not one of the engine's, nor code."""
+    if argv[0] != sys.executable:
+        return None
+    if argv[1] == "-c" or argv[1:3] == ["-m", "boathook"]:
+        return server_for(env, preloaded=preloaded)
+    entry, imported = _describe_entry()
+    return server_for(env, ENTRY_FLAGS, imported) if argv[1:4] == [*ENTRY_FLAGS, entry] else None
+
+
 def goes_apart(name: str = "") -> bool:
     """Whether a test, by default the current one, is of those that start real processes."""
     name = name or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
@@ -189,13 +209,12 @@ def run(
     apart: bool | None = None,
     preloaded: str = PRELOADED,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run `python -m boathook …` or `python -c …` to its end, like `subprocess.run`; in a real process if `apart`."""
+    """Run `python -m boathook …`, `hook_entry` or `python -c …` to its end, like `subprocess.run`; in a real process if `apart`."""
     assert capture_output
     argv, env, cwd = list(argv), dict(os.environ if env is None else env), os.fspath(cwd or os.getcwd())
-    known = argv[0] == sys.executable and (argv[1] == "-c" or argv[1:3] == ["-m", "boathook"])
     server = None
-    if known and not (goes_apart() if apart is None else apart) and os.access(cwd, os.X_OK):
-        server = server_for(env, preloaded=preloaded)
+    if not (goes_apart() if apart is None else apart) and os.access(cwd, os.X_OK):
+        server = _find_server(argv, env, preloaded)
     if server is not None:
         data = input.encode() if isinstance(input, str) else input
         order = make_order(argv, env, cwd, start_new_session=start_new_session)
@@ -406,6 +425,10 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
     if flag == "-c":
         sys.argv[:] = ["-c", *rest]
         return compile(what, "<string>", "exec")
+    if flag == "-I":
+        sys.argv[:] = rest
+        with open(rest[0], encoding="utf-8") as file:
+            return compile(f"__file__ = {rest[0]!r}\n{file.read()}", rest[0], "exec")
     sys.argv[:] = ["-m", *rest]
     sys.path[0] = order["cwd"]  # as -m does
     return compile(f"import runpy; runpy.run_module({what!r}, run_name='__main__', alter_sys=True)", "<forked>", "exec")

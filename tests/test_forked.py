@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tests import forked
+from tests.scratch_project import HOOK_ENTRY
 
 pytestmark = pytest.mark.skipif(not forked.CAN_FORK, reason="without pidfds every command is a process of its own")
 
@@ -100,6 +101,25 @@ def test_the_command_line_prints_the_same(project, arguments):
     else:
         assert child.stdout == started.stdout
     assert (child.returncode, child.stderr) == (started.returncode, started.stderr)
+
+
+ENTRY_CASES = {
+    "a block": (
+        ["--trust-all", "--host", "claude", "--event", "PreToolUse"],
+        '{"tool_name": "Bash", "session_id": "s"}',
+    ),
+    "no event": (["--host", "claude", "--event", "PreToolUse"], ""),
+    "an unknown flag": (["--no-such-flag"], "{}"),
+    "nothing to do": (["--host", "claude", "--event", "Stop"], '{"session_id": "s"}'),
+}
+
+
+@pytest.mark.parametrize(("flags", "event"), ENTRY_CASES.values(), ids=ENTRY_CASES)
+def test_the_program_of_agents_prints_the_same(project, flags, event):
+    project.write_hook("guard", script="echo no >&2; exit 2")
+    how = {"input": event, "text": True, "env": project.environment, "cwd": project.path}
+    started, child = both(["-I", "-S", HOOK_ENTRY, *flags], **how)
+    assert (child.returncode, child.stdout, child.stderr) == (started.returncode, started.stdout, started.stderr)
 
 
 def test_one_that_takes_too_long_is_killed(tmp_path):

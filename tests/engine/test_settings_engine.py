@@ -24,6 +24,7 @@ from boathook.core.event import PRE_TOOL, Event
 from boathook.inprocess.contexts import ToolContext
 from boathook.loader import load_hooks
 from boathook.process.runner import MAX_PARALLEL_HOOKS
+from tests import forked
 
 TOOL = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
 TURN = {"event_type": "pre-agent-turn", "prompt": "hello", "session_id": "s"}
@@ -69,7 +70,7 @@ def by_command(project, event, *arguments: str) -> dict:
 
 
 def run(project, event, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forked.run(
         [sys.executable, "-m", "boathook", "run", "--trust-all", *arguments],
         input=json.dumps(placed(project, event)),
         capture_output=True,
@@ -635,7 +636,7 @@ def test_hook_entry_answers_every_recorded_event_the_same_with_and_without_the_c
 
 def by_hook_entry(project, payload) -> str:
     entry = Path(boathook.__file__).parent / "entry/hook_entry.py"
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-I", "-S", str(entry), "--trust-all", "--host", "claude"],
         input=json.dumps(payload),
         capture_output=True,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 
 import pytest
 
 import boathook
 from boathook.trust.snapshot import remove_snapshot
+from tests import forked
 from tests.scratch_project import CALL, WAYS, list_runs, list_skipped, make_settings
 
 BLOCKS = "echo no >&2; exit 2"
@@ -360,10 +362,7 @@ def test_a_trust_store_within_the_repository_is_not_believed(project, way, varia
         if way == "by hook_entry"
         else ["-m", "boathook", "run"]
     )
-    import subprocess
-    import sys
-
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, *entry, "--json"],
         input=json.dumps(CALL),
         capture_output=True,
