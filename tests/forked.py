@@ -78,6 +78,8 @@ class Server:
     def __init__(self, flags: Sequence[str], preloaded: str, variables: Mapping[str, str]) -> None:
         """Start it; a caller that comes before it is ready waits in its queue."""
         self.address = os.path.join(tempfile.mkdtemp(prefix="forked-"), "socket")
+        # One that ended before it was ready has started nothing.
+        self.has_answered = False
         with open(__file__, encoding="utf-8") as file:
             code = file.read()
         listener = socket.socket(socket.AF_UNIX)
@@ -105,9 +107,10 @@ class Server:
         self.process.stdout.close()  # type: ignore[union-attr]
 
     def last_words(self) -> str:
-        """Return what it printed, which it does only to report why it ends."""
-        self.process.wait(10)
-        return self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
+        """Return how it ended and what it printed, which it does only to report why it ends."""
+        code = self.process.wait(10)
+        printed = self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
+        return f"it ended with {code}: {printed}"
 
     def start(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> socket.socket:
         """Have a command started; its exit status comes out of the socket, and closing the socket kills it."""
@@ -321,7 +324,10 @@ def _communicate(
                                 rest = rest[:0]
                         ended = not rest
                     else:
-                        part = os.read(end, PART)
+                        try:
+                            part = os.read(end, PART)
+                        except ConnectionResetError:
+                            part = b""
                         reported[end] += part
                         ended = not part
                     if ended:
@@ -335,8 +341,11 @@ def _communicate(
                 if end >= 0:
                     os.close(end)
         answer = bytes(reported[line.fileno()])
+    if not answer and not server.has_answered and not any(reported.values()):
+        raise Gone(server.last_words())
     if not answer:
         raise RuntimeError(f"the warm process is gone: {server.last_words()}")
+    server.has_answered = True
     return int(answer), bytes(reported[out]), bytes(reported[err])
 
 

@@ -143,6 +143,13 @@ def test_some_tests_go_the_long_way_and_most_do_not():
     assert apart == 1000 if forked.ALL_APART else 25 < apart < 100
 
 
+def test_a_warm_process_that_dies_before_it_is_ready_is_not_missed(monkeypatch):
+    server = forked.Server((), "import time; time.sleep(0.2); os.kill(os.getpid(), 9)", {})
+    monkeypatch.setattr(forked, "server_for", lambda *_, **__: server)
+    done = forked.run([*forked.COMMAND, "--version"], text=True, apart=False)
+    assert (done.returncode, done.stdout[:8]) == (0, "boathook")
+
+
 def test_a_warm_process_that_died_is_not_missed(monkeypatch):
     server = forked.Server((), "", {})
     server.process.kill()
