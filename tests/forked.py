@@ -30,7 +30,7 @@ from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
-APART = 20
+APART = 80
 COMMAND = (sys.executable, "-m", "boathook")
 OF_THE_INTERPRETER = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC_", "GLIBC_", "VIRTUAL_ENV", "__PYVENV")
 SERVERS = 6  # for so many kinds of interpreters; any more go the long way
@@ -142,7 +142,8 @@ def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[in
     line.sendall(data)
 
 
-STAND_IN = """#!{python}
+# It needs no packages, and most of its time is the start of its interpreter.
+STAND_IN = """#!{python} -IS
 from __future__ import annotations
 import json, os, signal, socket, sys
 {send}
@@ -152,7 +153,7 @@ line.connect({address!r})
 argv = ["-c", {code!r}, *sys.argv[1:]]
 order = dict(argv=argv, env=dict(os.environ), cwd=os.getcwd(), session=False, ignores_interrupts=ignores)
 send(line, order, (0, 1, 2))
-os._exit(int(line.recv(16)) & 0xFF)
+os._exit(int(line.recv(32).split()[0]) & 0xFF)
 """
 _TURN = threading.Lock()
 
@@ -259,15 +260,16 @@ def make_order(
 
 def run_with_files(
     server: Server, order: Mapping[str, Any], descriptors: Sequence[int], *, limit: float, name: str
-) -> int | None:
-    """Run a command whose 0, 1 and 2 are files; return its exit status, and None if it was killed at the limit, in seconds.
+) -> tuple[int, int] | None:
+    """Run a command whose 0, 1 and 2 are files; return its exit status and by how many bytes it grew, None if it had to be killed.
 
     The kernel shows `name` for it and for all that it forks: the environment in `/proc` is that of the warm process.
     """
     with server.start({**order, "name": name}, descriptors) as line:
         line.settimeout(limit)
         with suppress(TimeoutError):
-            return int(line.recv(16))
+            code, growth = line.recv(32).split()
+            return int(code), int(growth)
     return None
 
 
@@ -346,7 +348,7 @@ def _communicate(
     if not answer:
         raise RuntimeError(f"the warm process is gone: {server.last_words()}")
     server.has_answered = True
-    return int(answer), bytes(reported[out]), bytes(reported[err])
+    return int(answer.split()[0]), bytes(reported[out]), bytes(reported[err])
 
 
 # In the warm process
@@ -365,6 +367,8 @@ def serve(listening: int) -> Any:
     waiting.register(listener, select.POLLIN)
     gc.collect()
     gc.freeze()  # what is there stays there: no child should copy pages to count it
+    with open("/proc/self/statm", encoding="ascii") as file:
+        own_memory = int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
     while True:
         for ready, _ in waiting.poll():
             if ready == 0:
@@ -375,11 +379,12 @@ def serve(listening: int) -> Any:
                 pid, line = lines.pop(ready)
                 if pids.pop(line.fileno(), None):
                     waiting.unregister(line)
-                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                _, status, usage = os.wait4(pid, 0)
+                code = os.waitstatus_to_exitcode(status)
                 waiting.unregister(ready)
                 os.close(ready)
                 with line, suppress(OSError):
-                    line.sendall(b"%d\n" % code)
+                    line.sendall(b"%d %d\n" % (code, usage.ru_maxrss * 1024 - own_memory))
                 continue
             if ready != listening:  # who asked has gone
                 if pid := pids.pop(ready, 0):

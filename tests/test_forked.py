@@ -140,7 +140,7 @@ def test_variables_for_the_interpreter_are_applied():
 
 def test_some_tests_go_the_long_way_and_most_do_not():
     apart = sum(forked.goes_apart(f"test {n}") for n in range(1000))
-    assert apart == 1000 if forked.ALL_APART else 25 < apart < 100
+    assert apart == 1000 if forked.ALL_APART else 0 < apart < 30
 
 
 def test_a_warm_process_that_dies_before_it_is_ready_is_not_missed(monkeypatch):
