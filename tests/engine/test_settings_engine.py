@@ -199,6 +199,7 @@ MISHAPS = {
 }
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize(("bad", "end"), MISHAPS.values(), ids=MISHAPS)
 def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(project, fire, bad, end):
     good = ['echo \'{"systemMessage": "seen"}\'', BLOCKS]
@@ -683,6 +684,7 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(pro
     )
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("host", ["claude", "native"])
 def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_reported(project, fire, host):
     """Such a wrapper is in Claude Code's own settings; the entry does not show what it calls."""

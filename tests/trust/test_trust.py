@@ -55,6 +55,7 @@ def test_a_trusted_hook_runs_from_its_private_copy_with_its_helpers(project, way
     assert found["reasons"] == [f"helped {copy}/0/guard"]
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", ["HOOK.md", "scripts/run.sh", "lib.sh"])
 def test_any_changed_byte_asks_again(project, way, path):
