@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import termios
@@ -58,8 +59,10 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what root cannot test to `make test-as-user`, which also runs everything about security."""
+    mark_combinations(items)
     for item in items:
         if SECURITY in item.path.parents:
             item.add_marker("any_user")
@@ -67,6 +70,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("ordinary_user")]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+
+
+def mark_combinations(items: Sequence[pytest.Item]) -> None:
+    """Of a test that takes parameters one at a time, mark as long what shows no value of a parameter for the first time."""
+    shown: set[tuple[str, tuple[str, ...], tuple[int, ...]]] = set()
+    for item in items:
+        if (
+            item.get_closest_marker("one_at_a_time")
+            and hasattr(item, "callspec")
+            and not item.get_closest_marker("long")
+        ):
+            values = set(_list_parameter_values(item))
+            if values <= shown:
+                item.add_marker("long")
+            shown |= values
+
+
+def _list_parameter_values(item: pytest.Item) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...]]]:
+    """Return the values of a test, those of the same row of a table together, as something that can be compared."""
+    params = item.callspec.params
+    rows = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    tables = [tuple(re.split(r"\W+", names)) if isinstance(names, str) else tuple(names) for names in rows]
+    singles = [(name,) for name in params if not any(name in names for names in tables)]
+    test = item.nodeid.partition("[")[0]
+    for names in (*tables, *singles):
+        yield test, names, tuple(id(params[name]) for name in names)
 
 
 _skipped: list[str] = []

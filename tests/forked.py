@@ -1,13 +1,13 @@
 """The command line without the start of an interpreter: a warm process that imported everything once forks for every call.
 
-Most of what `python -m boathook` costs is starting and importing. `run` takes the arguments of `subprocess.run` and returns
-the same; the call goes to a server process (below, `serve`) which forks, and the child is the command: the descriptors of the
-caller are its 0, 1 and 2, its environment, folder, session and arguments are those asked for, `boathook.__main__` is run as
-`-m` runs it, threads and exit functions have their turn, and the exit status is its own (tests/test_forked.py compares). What it
-cannot show: imports that are missing or too many, the start and the taking apart of an interpreter, what `/proc` shows others of
-its command line and environment, and what a fresh hash seed would. Hence one test in `APART` goes the long way, chosen by its
-name so that it is always the same, and so does every call whose variables mean something to the interpreter, or that asks for it.
-`BOATHOOK_TESTS_APART=1` sends all the long way.
+Most of what `python -m boathook` costs is starting and importing, and so it is with `hook_entry`, the program that agents start.
+`run` takes the arguments of `subprocess.run` and returns the same; the call goes to a server process (below, `serve`) which forks,
+and the child is the command: the descriptors of the caller are its 0, 1 and 2, its environment, folder, session and arguments are
+those asked for, `boathook.__main__` is run as `-m` runs it, threads and exit functions have their turn, and the exit status is its
+own (tests/test_forked.py compares). What it cannot show: imports that are missing or too many, the start and the taking apart of
+an interpreter, what `/proc` shows others of its command line and environment, and what a fresh hash seed would. Hence one test in
+`APART` goes the long way, chosen by its name so that it is always the same, and so does every call whose variables mean something
+to the interpreter, or that asks for it. `BOATHOOK_TESTS_APART=1` sends all the long way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
-APART = 20
+APART = 80
 COMMAND = (sys.executable, "-m", "boathook")
 OF_THE_INTERPRETER = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC_", "GLIBC_", "VIRTUAL_ENV", "__PYVENV")
 SERVERS = 6  # for so many kinds of interpreters; any more go the long way
@@ -38,22 +38,23 @@ PART = 1 << 16
 ALL_APART = bool(os.environ.get("BOATHOOK_TESTS_APART"))
 CAN_FORK = hasattr(os, "pidfd_open") and hasattr(socket, "send_fds")
 
+# All of the package but what is a program, and of the libraries what most commands need.
 PRELOADED = """
 import asyncio, select, selectors, signal, tempfile, uuid, json, re, fcntl, hashlib, tomllib, textwrap, difflib, shutil, shlex
-import yaml, click, click.shell_completion, encodings.idna
-import boathook, boathook.entry.fast_path, boathook.entry.run_once, boathook.assembly, boathook.cli.commands
-import importlib, pkgutil
-for part in (
-    "system", "core", "hosts", "dialects", "process", "sources", "sources.hook_md", "sources.settings_json", "trust", "ledger",
-    "catalog_cache", "cli", "install",
-):
-    try:
-        package = importlib.import_module("boathook." + part)
-    except ImportError:
-        continue
-    for found in pkgutil.iter_modules(package.__path__):
-        if found.name not in ("landlock", "__main__"):
-            importlib.import_module(package.__name__ + "." + found.name)
+import yaml, click, click.shell_completion, encodings.idna, encodings.utf_8_sig, runpy, resource, ctypes
+import importlib, pkgutil, boathook
+with suppress(ImportError):
+    import re2
+for found in pkgutil.walk_packages(boathook.__path__, "boathook."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+"""
+# The program that agents start for every event runs without third-party packages until it needs one.
+ENTRY_FLAGS = ("-I", "-S")
+ENTRY_PRELOADED = """
+import site
+site.main()
+sys.path.insert(0, {source!r})
 """
 
 
@@ -77,6 +78,8 @@ class Server:
     def __init__(self, flags: Sequence[str], preloaded: str, variables: Mapping[str, str]) -> None:
         """Start it; a caller that comes before it is ready waits in its queue."""
         self.address = os.path.join(tempfile.mkdtemp(prefix="forked-"), "socket")
+        # One that ended before it was ready has started nothing.
+        self.has_answered = False
         with open(__file__, encoding="utf-8") as file:
             code = file.read()
         listener = socket.socket(socket.AF_UNIX)
@@ -104,9 +107,10 @@ class Server:
         self.process.stdout.close()  # type: ignore[union-attr]
 
     def last_words(self) -> str:
-        """Return what it printed, which it does only to report why it ends."""
-        self.process.wait(10)
-        return self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
+        """Return how it ended and what it printed, which it does only to report why it ends."""
+        code = self.process.wait(10)
+        printed = self.process.stdout.read().decode("utf-8", "replace")  # type: ignore[union-attr]
+        return f"it ended with {code}: {printed}"
 
     def start(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> socket.socket:
         """Have a command started; its exit status comes out of the socket, and closing the socket kills it."""
@@ -138,7 +142,8 @@ def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[in
     line.sendall(data)
 
 
-STAND_IN = """#!{python}
+# It needs no packages, and most of its time is the start of its interpreter.
+STAND_IN = """#!{python} -IS
 from __future__ import annotations
 import json, os, signal, socket, sys
 {send}
@@ -148,7 +153,7 @@ line.connect({address!r})
 argv = ["-c", {code!r}, *sys.argv[1:]]
 order = dict(argv=argv, env=dict(os.environ), cwd=os.getcwd(), session=False, ignores_interrupts=ignores)
 send(line, order, (0, 1, 2))
-os._exit(int(line.recv(16)) & 0xFF)
+os._exit(int(line.recv(32).split()[0]) & 0xFF)
 """
 _TURN = threading.Lock()
 
@@ -167,6 +172,25 @@ def server_for(env: Mapping[str, str], flags: tuple[str, ...] = (), preloaded: s
         return None  # a test wants something of the interpreter
     with _TURN:
         return _server(flags, preloaded, variables)
+
+
+@functools.cache
+def _describe_entry() -> tuple[str, str]:
+    """Return the program that agents start, and what its warm process imports."""
+    import boathook
+
+    package = os.path.dirname(os.path.abspath(boathook.__file__))
+    return f"{package}/entry/hook_entry.py", ENTRY_PRELOADED.format(source=os.path.dirname(package)) + PRELOADED
+
+
+def _find_server(argv: Sequence[str], env: Mapping[str, str], preloaded: str) -> Server | None:
+    """Return the warm process that can be a command; nothing if it is not one of the engine's, nor code."""
+    if argv[0] != sys.executable:
+        return None
+    if argv[1] == "-c" or argv[1:3] == ["-m", "boathook"]:
+        return server_for(env, preloaded=preloaded)
+    entry, imported = _describe_entry()
+    return server_for(env, ENTRY_FLAGS, imported) if argv[1:4] == [*ENTRY_FLAGS, entry] else None
 
 
 def goes_apart(name: str = "") -> bool:
@@ -189,13 +213,12 @@ def run(
     apart: bool | None = None,
     preloaded: str = PRELOADED,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run `python -m boathook …` or `python -c …` to its end, like `subprocess.run`; in a real process if `apart`."""
+    """Run `python -m boathook …`, `hook_entry` or `python -c …` to its end, like `subprocess.run`; in a real process if `apart`."""
     assert capture_output
     argv, env, cwd = list(argv), dict(os.environ if env is None else env), os.fspath(cwd or os.getcwd())
-    known = argv[0] == sys.executable and (argv[1] == "-c" or argv[1:3] == ["-m", "boathook"])
     server = None
-    if known and not (goes_apart() if apart is None else apart) and os.access(cwd, os.X_OK):
-        server = server_for(env, preloaded=preloaded)
+    if not (goes_apart() if apart is None else apart) and os.access(cwd, os.X_OK):
+        server = _find_server(argv, env, preloaded)
     if server is not None:
         data = input.encode() if isinstance(input, str) else input
         order = make_order(argv, env, cwd, start_new_session=start_new_session)
@@ -237,15 +260,16 @@ def make_order(
 
 def run_with_files(
     server: Server, order: Mapping[str, Any], descriptors: Sequence[int], *, limit: float, name: str
-) -> int | None:
-    """Run a command whose 0, 1 and 2 are files; return its exit status, and None if it was killed at the limit, in seconds.
+) -> tuple[int, int] | None:
+    """Run a command whose 0, 1 and 2 are files; return its exit status and by how many bytes it grew, None if it had to be killed.
 
     The kernel shows `name` for it and for all that it forks: the environment in `/proc` is that of the warm process.
     """
     with server.start({**order, "name": name}, descriptors) as line:
         line.settimeout(limit)
         with suppress(TimeoutError):
-            return int(line.recv(16))
+            code, growth = line.recv(32).split()
+            return int(code), int(growth)
     return None
 
 
@@ -302,7 +326,10 @@ def _communicate(
                                 rest = rest[:0]
                         ended = not rest
                     else:
-                        part = os.read(end, PART)
+                        try:
+                            part = os.read(end, PART)
+                        except ConnectionResetError:
+                            part = b""
                         reported[end] += part
                         ended = not part
                     if ended:
@@ -316,9 +343,12 @@ def _communicate(
                 if end >= 0:
                     os.close(end)
         answer = bytes(reported[line.fileno()])
+    if not answer and not server.has_answered and not any(reported.values()):
+        raise Gone(server.last_words())
     if not answer:
         raise RuntimeError(f"the warm process is gone: {server.last_words()}")
-    return int(answer), bytes(reported[out]), bytes(reported[err])
+    server.has_answered = True
+    return int(answer.split()[0]), bytes(reported[out]), bytes(reported[err])
 
 
 # In the warm process
@@ -337,6 +367,8 @@ def serve(listening: int) -> Any:
     waiting.register(listener, select.POLLIN)
     gc.collect()
     gc.freeze()  # what is there stays there: no child should copy pages to count it
+    with open("/proc/self/statm", encoding="ascii") as file:
+        own_memory = int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
     while True:
         for ready, _ in waiting.poll():
             if ready == 0:
@@ -347,11 +379,12 @@ def serve(listening: int) -> Any:
                 pid, line = lines.pop(ready)
                 if pids.pop(line.fileno(), None):
                     waiting.unregister(line)
-                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                _, status, usage = os.wait4(pid, 0)
+                code = os.waitstatus_to_exitcode(status)
                 waiting.unregister(ready)
                 os.close(ready)
                 with line, suppress(OSError):
-                    line.sendall(b"%d\n" % code)
+                    line.sendall(b"%d %d\n" % (code, usage.ru_maxrss * 1024 - own_memory))
                 continue
             if ready != listening:  # who asked has gone
                 if pid := pids.pop(ready, 0):
@@ -406,6 +439,10 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
     if flag == "-c":
         sys.argv[:] = ["-c", *rest]
         return compile(what, "<string>", "exec")
+    if flag == "-I":
+        sys.argv[:] = rest
+        with open(rest[0], encoding="utf-8") as file:
+            return compile(f"__file__ = {rest[0]!r}\n{file.read()}", rest[0], "exec")
     sys.argv[:] = ["-m", *rest]
     sys.path[0] = order["cwd"]  # as -m does
     return compile(f"import runpy; runpy.run_module({what!r}, run_name='__main__', alter_sys=True)", "<forked>", "exec")

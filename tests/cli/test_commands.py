@@ -270,6 +270,7 @@ def test_explain_refuses_input_that_is_not_json(project: ScratchProject) -> None
     assert "--input is not JSON" in done.stderr
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("lang", ["sh", "py"])
 @pytest.mark.parametrize(
     "event", ["pre-tool-call", "PostToolUse", "Stop", "session_start", "notification", "pre-agent-turn"]

@@ -18,7 +18,7 @@ from tests.terminal import make_agent, make_agent_script
 
 # The command line of an account whose home, according to the database of users, is the first argument. The processes above the
 # second one do not count, because an agent may run these tests.
-AS_ACCOUNT = """
+BE_ACCOUNT = """
 import sys
 from boathook.system import ancestors, locations
 home, tests = sys.argv.pop(1), int(sys.argv.pop(1))
@@ -27,8 +27,33 @@ found = ancestors.list_ancestors()
 pids = [one.pid for one in found]
 below = found[:pids.index(tests)] if tests in pids else found
 ancestors.list_ancestors = lambda: below
+"""
+AS_ACCOUNT = f"{BE_ACCOUNT}\nfrom boathook.cli.main import main\nmain()"
+# Runs several command lines after some code, each in a child, and prints how they end: everything is imported once.
+FOR_EACH = """
+import json, os, sys, tempfile
+code, commands = sys.argv.pop(1), json.loads(sys.argv.pop(1))
+exec(code)
+import boathook.cli.commands, boathook.cli.convert, boathook.cli.install, boathook.cli.trust, boathook.assembly
 from boathook.cli.main import main
-main()
+ends = []
+for words in commands:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        if (pid := os.fork()) == 0:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.argv += words
+            try:
+                main()
+            except SystemExit as end:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(end.code or 0)
+            os._exit(99)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        texts = [os.pread(file.fileno(), 1 << 20, 0).decode() for file in (out, err)]
+        ends.append([status, *texts])
+print(json.dumps(ends))
 """
 # Every command of a person's, and what it would do at once if it were one.
 COMMANDS = {
@@ -94,41 +119,75 @@ def run(argv, project, **variables):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_below_an_agent_a_command_of_a_persons_refuses_with_and_without_a_terminal(account, words):
+def for_each(commands, code="", *arguments):
+    """Return the command line that runs some commands after some code."""
+    return [sys.executable, "-c", FOR_EACH, code, json.dumps(list(commands.values())), *arguments]
+
+
+def test_below_an_agent_a_command_of_a_persons_refuses_with_and_without_a_terminal(account):
+    project, boathook = account
+    move_state(project)
+    agent = str(make_agent(project.base / "bin", "claude"))
+    before = snapshot(project)
+    argv = [agent, *for_each(COMMANDS, BE_ACCOUNT, *boathook[3:])]
+    ends = json.loads(run(argv, project).stdout)
+    assert snapshot(project) == before
+    for name, (code, _, error) in zip(COMMANDS, ends, strict=True):
+        assert (name, code) == (name, 1)
+        assert "so only a person may run it: it was started below 'claude' (process " in error
+        assert "env -u" not in error
+    _, text = run_at_terminal(argv, cwd=project.path, env=environment(project))
+    assert snapshot(project) == before
+    for name, (code, _, error) in zip(COMMANDS, json.loads(text), strict=True):
+        assert (name, code) == (name, 1)
+        assert "it was started below 'claude'" in error.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(words, id=name, marks=pytest.mark.long if name != "untrust" else ())
+        for name, words in COMMANDS.items()
+    ],
+)
+def test_below_an_agent_a_command_of_its_own_refuses_at_a_terminal(account, words):
     project, boathook = account
     move_state(project)
     agent = make_agent(project.base / "bin", "claude")
     before = snapshot(project)
-    done = run([agent, *boathook, *words], project)
-    assert (done.returncode, snapshot(project)) == (1, before)
-    assert "so only a person may run it: it was started below 'claude' (process " in done.stderr
-    assert "env -u" not in done.stderr
     code, text = run_at_terminal([str(agent), *boathook, *words], cwd=project.path, env=environment(project))
     assert (code, snapshot(project)) == (1, before)
     assert "it was started below 'claude'" in text.replace("\n", " ")
 
 
-@pytest.mark.parametrize("words", FREE.values(), ids=FREE)
-def test_what_changes_no_guard_is_free_below_an_agent(account, words):
+def test_what_changes_no_guard_is_free_below_an_agent(account):
     project, boathook = account
     move_state(project)
-    done = run([make_agent(project.base / "bin", "codex"), *boathook, *words], project)
-    assert "only a person" not in done.stderr
+    agent = make_agent(project.base / "bin", "codex")
+    ends = json.loads(run([agent, *for_each(FREE, BE_ACCOUNT, *boathook[3:])], project).stdout)
+    assert [error for _, _, error in ends if "only a person" in error] == []
+    assert len(ends) == len(FREE)
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_with_a_scratch_home_everything_is_free(project, words):
+def test_with_a_scratch_home_everything_is_free(project):
     project.write_hook("guard", scope="project", script="exit 0")
     agent = make_agent(project.base / "bin", "claude")
-    env = {**project.environment, "CLAUDECODE": "1"}
-    done = subprocess.run(
-        [agent, *project.make_argv(*words)], cwd=project.path, env=env, capture_output=True, text=True
-    )
-    assert "only a person" not in done.stderr
+    argv, env = [agent, *for_each(COMMANDS)], {**project.environment, "CLAUDECODE": "1"}
+    done = subprocess.run(argv, cwd=project.path, env=env, capture_output=True, text=True)
+    ends = json.loads(done.stdout)
+    assert [error for _, _, error in ends if "only a person" in error] == []
+    assert len(ends) == len(COMMANDS)
 
 
 @pytest.mark.parametrize("name", VARIABLES)
+def test_each_variable_of_an_agent_counts(name):
+    assert look(**{name: "1"}) == AgentEvidence(variables=(name,))
+    assert f"run: env -u {name} boathook untrust guard" in describe_refusal(look(**{name: "1"}), ["untrust", "guard"])
+
+
+@pytest.mark.parametrize(
+    "name", [VARIABLES[0], *(pytest.param(name, marks=pytest.mark.long) for name in VARIABLES[1:])]
+)
 def test_a_variable_of_an_agent_counts_and_the_way_out_is_named(account, name):
     project, boathook = account
     move_state(project)

@@ -93,6 +93,7 @@ def test_either_one_agent_or_all_of_them(project, words):
 # Repairs
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("name", GONE)
 @pytest.mark.parametrize("host", USERS)
 def test_doctor_repairs_what_calls_a_boathook_that_is_gone(project, host, name):

@@ -24,6 +24,7 @@ from boathook.core.event import PRE_TOOL, Event
 from boathook.inprocess.contexts import ToolContext
 from boathook.loader import load_hooks
 from boathook.process.runner import MAX_PARALLEL_HOOKS
+from tests import forked
 
 TOOL = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
 TURN = {"event_type": "pre-agent-turn", "prompt": "hello", "session_id": "s"}
@@ -69,7 +70,7 @@ def by_command(project, event, *arguments: str) -> dict:
 
 
 def run(project, event, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forked.run(
         [sys.executable, "-m", "boathook", "run", "--trust-all", *arguments],
         input=json.dumps(placed(project, event)),
         capture_output=True,
@@ -198,6 +199,7 @@ MISHAPS = {
 }
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize(("bad", "end"), MISHAPS.values(), ids=MISHAPS)
 def test_a_neighbour_that_goes_wrong_costs_the_others_nothing(project, fire, bad, end):
     good = ['echo \'{"systemMessage": "seen"}\'', BLOCKS]
@@ -635,7 +637,7 @@ def test_hook_entry_answers_every_recorded_event_the_same_with_and_without_the_c
 
 def by_hook_entry(project, payload) -> str:
     entry = Path(boathook.__file__).parent / "entry/hook_entry.py"
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-I", "-S", str(entry), "--trust-all", "--host", "claude"],
         input=json.dumps(payload),
         capture_output=True,
@@ -682,6 +684,7 @@ def test_an_entry_that_is_only_a_call_of_the_engine_is_not_missed_by_anybody(pro
     )
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("host", ["claude", "native"])
 def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_reported(project, fire, host):
     """Such a wrapper is in Claude Code's own settings; the entry does not show what it calls."""

@@ -30,7 +30,10 @@ IN_PROCESS, NATIVE, CLAUDE = "in process", "boathook run", "boathook run --host 
 MORE_TOOLS = ("jq",)
 RECORDED_PROJECT, RECORDED_HOME = "/home/user/project", "/home/user"
 
-pytestmark = pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq on the PATH, as these hooks do")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq on the PATH, as these hooks do"),
+    pytest.mark.one_at_a_time,
+]
 
 # what a host that is not Claude Code calls the same things; what it does not know at all is None
 KINDS = {

@@ -178,6 +178,7 @@ PLACED = [
 ]
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("place", PLACED)
 @pytest.mark.parametrize("whose", ["project", "user"])
 def test_a_file_that_cannot_be_used_is_reported_and_all_other_files_count(

@@ -22,6 +22,7 @@ from boathook.entry.options import parse_options
 from boathook.hosts.host import list_host_names, load_host
 from boathook.sources.source import SOURCES
 from boathook.system.locations import OWN_FOLDER, Locations, resolve_locations
+from tests import forked
 from tests.scratch_project import CALL, HOOK_ENTRY, ScratchProject
 
 # Agents whose answer to a blocked call is easy to read, each with its name for the event and for its shell.
@@ -58,7 +59,7 @@ def send(
     names = ("event_type", "work_dir") if host == "native" else ("hook_event_name", "cwd")
     payload |= {names[0]: event, names[1]: work_dir, **fields}
     argv = [sys.executable, "-I", "-S", HOOK_ENTRY, "--host", host, "--event", event, *flags]
-    return subprocess.run(
+    return forked.run(
         argv,
         input=json.dumps(payload),
         cwd=start or project.path,

@@ -52,6 +52,7 @@ def send(project: ScratchProject, host: str, event: str, payload: dict) -> bool:
     return done.returncode == 2 or '"deny"' in done.stdout
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("form", FORMS_WITHOUT_PATCHES, ids=lambda form: form.source.name)
 @pytest.mark.parametrize("matcher", ["", ".*"])
 def test_a_guard_for_all_tools_sees_each_file_of_a_patch_if_its_agent_has_no_patches(project, form, matcher):

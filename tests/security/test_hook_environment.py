@@ -61,6 +61,7 @@ def write_json_module(project) -> Path:
     return ran
 
 
+@pytest.mark.one_at_a_time
 @EVERY_COMMAND
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", ["user", "project"])
@@ -78,6 +79,7 @@ def test_a_module_of_the_project_does_not_disarm_a_guard(project, form, scope, w
     assert not ran.exists()
 
 
+@pytest.mark.one_at_a_time
 @EVERY_COMMAND
 @pytest.mark.parametrize("level", EVERY_LEVEL)
 def test_no_module_of_the_project_disarms_a_guard_in_any_sandbox(project, level, command):

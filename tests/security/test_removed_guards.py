@@ -58,6 +58,7 @@ def find_skip(verdict: dict[str, object], name: str) -> str:
     return "".join(skips)
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("removal", REMOVALS)
 def test_a_guard_that_was_here_in_this_session_is_missed_at_every_event(project, removal, way):
@@ -325,6 +326,7 @@ def check_modified(project: ScratchProject, way: str, decision: str) -> None:
     assert "SYSTEM" not in json.dumps(found)
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("untrusted", ["skip", "block"])
 @pytest.mark.parametrize("has_copy", [True, False])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import boathook
+from tests import forked
 from tests.scratch_project import CALL, HOOK_ENTRY, list_runs, list_skipped, make_settings
 
 BLOCKS = "echo no >&2; exit 2"
@@ -107,8 +108,8 @@ def test_folders_on_the_command_line_take_precedence_over_all_variables(project,
     flags = ["--config", str(project.config), "--claude", str(project.claude_folder), "--state", str(project.state)]
     env = {**project.environment, "XDG_CONFIG_HOME": "/usr/share", "HOME": "/usr", "CLAUDE_CONFIG_DIR": "/usr"}
     for wanted, names in ((flags, ["guard"]), ([], [])):
-        done = subprocess.run([sys.executable, *program, "--json", *wanted], input=_event(project.path), capture_output=True,
-                              text=True, env=env, cwd=project.path, check=False)  # fmt: skip
+        done = forked.run([sys.executable, *program, "--json", *wanted], input=_event(project.path), capture_output=True,
+                          text=True, env=env, cwd=project.path, check=False)  # fmt: skip
         assert [name for name, _, _ in list_runs(json.loads(done.stdout))] == names
 
 

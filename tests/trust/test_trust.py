@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 
 import pytest
 
 import boathook
 from boathook.trust.snapshot import remove_snapshot
+from tests import forked
 from tests.scratch_project import CALL, WAYS, list_runs, list_skipped, make_settings
 
 BLOCKS = "echo no >&2; exit 2"
@@ -53,6 +55,7 @@ def test_a_trusted_hook_runs_from_its_private_copy_with_its_helpers(project, way
     assert found["reasons"] == [f"helped {copy}/0/guard"]
 
 
+@pytest.mark.one_at_a_time
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("path", ["HOOK.md", "scripts/run.sh", "lib.sh"])
 def test_any_changed_byte_asks_again(project, way, path):
@@ -360,10 +363,7 @@ def test_a_trust_store_within_the_repository_is_not_believed(project, way, varia
         if way == "by hook_entry"
         else ["-m", "boathook", "run"]
     )
-    import subprocess
-    import sys
-
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, *entry, "--json"],
         input=json.dumps(CALL),
         capture_output=True,

@@ -92,9 +92,14 @@ class Setup(Value):
         return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS)) * self.units_per_second
 
 
+# Every load of hooks asks for all of them several times.
+_setups: dict[str, Setup] = {}
+
+
 def load_setup(name: str) -> Setup:
-    setup: Setup = load_module(name).make_setup()
-    return setup
+    if name not in _setups:
+        _setups[name] = load_module(name).make_setup()
+    return _setups[name]
 
 
 def list_setups() -> tuple[Setup, ...]:
