@@ -15,6 +15,7 @@ from boathook.hosts.host import load_host
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form, find_form_of_file
 from boathook.sources.agent_forms.hook_text import blank_comments, parse_toml_text
 from boathook.sources.source import SOURCES
+from tests.growth import grows_in_proportion
 
 FORMS = [form for form in HOOK_FORMS if form is not SETTINGS_FORM]
 BY_NAME = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.source.name)
@@ -243,3 +244,7 @@ def test_a_variable_that_leads_into_the_project_does_not_move_the_users_folder(p
     catalog = load_catalog()
     assert [(hook.scope, hook.state) for hook in catalog.hooks] == [("project", "untrusted")]
     assert ["inside a project" in one.message for one in catalog.diagnostics] == [True]
+
+
+def test_text_without_an_end_is_read_once():
+    assert grows_in_proportion(lambda size: blank_comments('\\"' * size), 500)

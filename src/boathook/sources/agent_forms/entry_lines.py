@@ -8,8 +8,8 @@ from boathook.core.hook import Diagnostic
 from boathook.sources.agent_forms.hook_text import blank_comments
 from boathook.system.files import FileError, read_text
 
-# A string, a sign, or any other value.
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+# A string, also one without an end, a sign, or any other value.
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 _TABLE_HEAD = re.compile(r"[ \t]*\[\[?(?P<names>[^\[\]]+)\]")
 _TABLE_KEY = re.compile(r"[ \t]*(?P<key>[\w-]+|\"[^\"]*\"|'[^']*')[ \t]*=")
 
