@@ -187,7 +187,7 @@ class _EntryReader:
             raise ConfigError(f"prompt hooks cannot run at {self.row.name}", fix=f"possible at: {events}")
         values = self.checker.check(rows, self.entry, self.place)
         if refusal := self.checker.refusal:
-            raise ConfigError(refusal.message, refusal.fix)
+            raise ConfigError(refusal.message, refusal.fix or self._find_misspelled_key())
         if values.get("asyncRewake"):
             message = "this engine cannot wake the agent: the hook runs in the background and its result is logged"
             self._report(WARNING, "asyncRewake", message)
@@ -197,6 +197,13 @@ class _EntryReader:
         if self.row.note:
             self.checker.report(WARNING, self.place, self.row.note)
         return values
+
+    def _find_misspelled_key(self) -> str:
+        """Return what was probably meant by a key that is not known, which may be the one that is missing."""
+        reports = (
+            one for one in self.checker.diagnostics if one.level == WARNING and one.fix.startswith("did you mean")
+        )
+        return next((f"{one.message}: {one.fix}" for one in reports), "")
 
     def _build_handler(self, values: dict[str, Any]) -> HookHandler:
         if "prompt" in values:
