@@ -151,7 +151,11 @@ def apply_conversion(plan: ConversionPlan, ends: ConversionEnds, project: str | 
         lost = ", ".join(transaction.unrestored)
         state = f"{lost} could not be restored" if lost else "Nothing was changed"
         is_in_the_way = isinstance(error, FileExistsError | NotADirectoryError)
-        why = "it is a file, and hooks need a folder there. Move it away" if is_in_the_way else error.strerror
+        why = (
+            "it is a file, and hooks need a folder there. Move it away"
+            if is_in_the_way
+            else error.strerror or str(error)
+        )
         raise ConfigError(f"{place} cannot be written: {why}. {state}") from None
 
 
