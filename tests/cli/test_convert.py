@@ -746,7 +746,7 @@ def test_a_step_that_fails_undoes_those_before_it(
         real(source, target)
 
     monkeypatch.setattr(os, step, fail)
-    with pytest.raises(ConfigError, match="cannot be written: the disk is full. Nothing was changed"):
+    with pytest.raises(ConfigError, match=r"cannot be written: the disk is full\. Nothing was changed"):
         apply_conversion(plan, ends, None)
     assert (project.read_files(), (project.path / "new").exists()) == (before, False)
 
