@@ -136,7 +136,7 @@ def find_unread_reasons(code: HookCode) -> Iterator[Mistake]:
     if not code.can_block or not code.language or _ALL_TO_STDERR.search(code.text):
         return
     host = code.hook.dialect.host
-    if host and load_host(host).reads_stderr:
+    if host and load_host(host).own.reads_stderr:
         # There a text on stdout is the reason as well.
         return
     find_exits = _find_shell_exits if code.language == SHELL else _find_other_exits

@@ -166,7 +166,7 @@ def test_a_matcher_of_a_tool_means_the_same_tool_of_other_agents(form):
         assert pattern is not None
         assert pattern.search(name)
         assert pattern.display_text == name
-        assert pattern.search(ours) or name in host.special_tools
+        assert pattern.search(ours) or name in host.own.special_tools
 
 
 @BY_NAME

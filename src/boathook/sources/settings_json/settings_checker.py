@@ -64,7 +64,7 @@ def check_settings_hook(hook: Hook) -> list[Diagnostic]:
 def _blocks_by_exit_1(hook: Hook) -> bool:
     host = hook.dialect.host
     is_call = hook.kind is not None and hook.kind.name == "pre-tool-call"
-    return bool(host) and is_call and load_host(host).blocking_exits == EXIT_NOT_0
+    return bool(host) and is_call and load_host(host).own.blocking_exits == EXIT_NOT_0
 
 
 def _check_matcher(hook: Hook) -> list[Diagnostic]:
