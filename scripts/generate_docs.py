@@ -336,9 +336,8 @@ def _files_of(name: str) -> Iterator[str]:
         f"| for all your projects | `{path}`{moved} |",
         f"| for one, `--project` | {where} |",
     )
-    own_sources = ", ".join(f"`{name}`" for name in setup.runs_itself) or "none"
-    if setup.may_run_too:
-        own_sources = "at times " + ", ".join(f"`{name}`" for name in setup.may_run_too)
+    ways = (("", setup.runs_itself), ("at times ", setup.may_run_too))
+    own_sources = ", ".join(f"{when}{_codes(names)}" for when, names in ways if names) or "none"
     yield f"| the project is | {_describe_project(host)} |"
     yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
     shown, hidden, _ = _list_visibility(host)

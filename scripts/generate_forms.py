@@ -100,7 +100,8 @@ def _describe_way(own: tuple[str, ...], perhaps: tuple[str, ...], source: Source
         return "itself"
     if f"project-{source.without}" in own:
         return "itself (projects), boathook (yours)"
-    return "boathook, perhaps itself" if f"project-{source.without}" in perhaps else "boathook"
+    is_perhaps = source.without in perhaps or f"project-{source.without}" in perhaps
+    return "boathook, perhaps itself" if is_perhaps else "boathook"
 
 
 def _list_events(form: HookForm) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -14,6 +15,7 @@ import pytest
 from boathook.cli.convert_files import apply_conversion
 from boathook.cli.convert_plan import ConversionEnds, ConversionPlan
 from boathook.core.matcher import compile_names, compile_pattern
+from boathook.errors import ConfigError
 from boathook.sources.conversion import ConversionError, ConvertedFolder, convert_pattern, find_free_name
 from boathook.sources.settings_json.settings_file import read_settings
 from tests.scratch_project import ScratchProject, write_script
@@ -740,11 +742,11 @@ def test_a_step_that_fails_undoes_those_before_it(
 
     def fail(source: str, target: str) -> None:
         if step == "replace" or target.startswith(str(guard)):
-            raise OSError("the disk is full")
+            raise OSError(errno.ENOSPC, "the disk is full")
         real(source, target)
 
     monkeypatch.setattr(os, step, fail)
-    with pytest.raises(OSError, match="the disk is full"):
+    with pytest.raises(ConfigError, match=r"cannot be written: the disk is full\. Nothing was changed"):
         apply_conversion(plan, ends, None)
     assert (project.read_files(), (project.path / "new").exists()) == (before, False)
 

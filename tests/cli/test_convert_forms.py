@@ -335,3 +335,16 @@ def test_entries_far_from_each_other_are_removed_in_the_right_order(tmp_path: Pa
     path.write_text("[")
     with pytest.raises(ConfigError, match="is not valid JSON"):
         remove_hook_entries(str(path), SETTINGS_FORM, places)
+
+
+@pytest.mark.parametrize("place", [".agents", ".agents/hooks"])
+def test_a_file_where_hooks_need_a_folder_is_named_and_nothing_changes(project, place):
+    write_form(project, CODEX_FORM, write_guard(project))
+    in_the_way = project.path / place
+    in_the_way.parent.mkdir(exist_ok=True)
+    in_the_way.write_text("mine")
+    before = project.read_files()
+    done = project.run("convert", "to-hookmd", "--from", "codex", "--move", "--yes")
+    why = "it is a file, and hooks need a folder there. Move it away. Nothing was changed"
+    assert (done.returncode, done.stderr) == (1, f"boathook: {in_the_way} cannot be written: {why}\n")
+    assert project.read_files() == before

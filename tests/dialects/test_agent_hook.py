@@ -53,7 +53,7 @@ def find_event(form: str, event: Event) -> HostEvent:
 
 def list_event_names(form: str, event: Event, fields: dict) -> set[str]:
     host, row = load_host(find_hook_dialect(form).host), find_event(form, event)
-    keys = row.own.keys or host.hook_keys or ((host.event_keys[0], EVENT_NAME),)
+    keys = row.own.keys or host.own.keys or ((host.event_keys[0], EVENT_NAME),)
     return {fields[key] for key, what in keys if what == EVENT_NAME}
 
 
@@ -87,7 +87,7 @@ def has_same_input(form: str, event: Event, again: Event) -> bool:
     if "path" in event.tool_input and event.tool_name == "ReadFile":
         return event.tool_input["path"] in again.tool_input.values()
     inside = {
-        place.partition(".")[0] for one in load_host(HOOK_DIALECTS[form].host).hook_inputs.values() for place, _ in one
+        place.partition(".")[0] for one in load_host(HOOK_DIALECTS[form].host).own.inputs.values() for place, _ in one
     }
     if not inside & again.tool_input.keys():
         # The text of several edits is written in one key as well.

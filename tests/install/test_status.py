@@ -11,7 +11,8 @@ from boathook.core.hook import PROJECT, USER
 from boathook.hosts.setup import FILES, GROUPS, load_setup
 from boathook.install.command_line import HOOK_ENTRY
 from boathook.install.probe import find_probe_command
-from boathook.install.status import find_double_readers, list_statuses
+from boathook.install.status import describe_ways, find_double_readers, list_statuses
+from boathook.sources.source import COPILOT_SOURCE
 from tests.install.helpers import EVERYWHERE, file_of, install, registry_of, state, target_of
 
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -201,3 +202,12 @@ def test_a_host_that_reads_the_files_of_another_is_reported(project):
         f"vscode also reads {claude} and calls the entries of claude{once}",
         f"vscode also reads {copilot} and calls the entries of copilot{twice}",
     ]
+
+
+def test_an_agent_that_may_run_the_hooks_of_an_enabled_source_itself_is_named(project):
+    install(project, "vscode")
+    (note,) = describe_ways(list_statuses(target_of(project), registry_of(project)), [COPILOT_SOURCE])
+    ways = "are run by copilot itself; vscode through boathook"
+    assert (
+        note == f"hooks of the source 'copilot' {ways}; vscode may run them itself as well, so they may run twice there"
+    )

@@ -14,12 +14,14 @@ from boathook.assembly import load_catalog, load_with_trust, locate
 from boathook.catalog_cache.format import load_compiled
 from boathook.catalog_cache.write import write_compiled
 from boathook.cli.commands import cli
+from boathook.core.hook import ERROR, USER
 from boathook.entry.fast_path import _find_answer
 from boathook.entry.options import parse_options
 from boathook.hosts.setup import load_setup
 from boathook.install.command_line import make_command_line
 from boathook.install.host_files import make_call_context, resolve_install_target
 from boathook.protection.protected_places import find_protection
+from boathook.sources.hooks_toml import HooksConfig, read_hooks_toml
 from boathook.sources.source import SOURCES, choose_sources, list_default_sources
 from boathook.system.locations import read_environment, resolve_folder, resolve_locations
 from tests.output_validation import validate_output
@@ -41,6 +43,11 @@ def write_config(project, text: str) -> None:
     path = project.config / "hooks.toml"
     path.write_text(text)
     age(path)
+
+
+def read_config(project, text: str) -> HooksConfig:
+    write_config(project, text)
+    return read_hooks_toml(f"{project.config}/hooks.toml", USER)
 
 
 def age(*paths: Path) -> None:
@@ -184,6 +191,32 @@ def test_list_shows_the_hooks_of_a_disabled_source_in_one_line(codex):
     ]
     write_config(codex, f"[hooks]\n{ALL}\n")
     assert json.loads(run("list", "--json"))["unused_files"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        ("sources = []", "hooks.sources", "'sources' is empty; 'hook-md' and 'settings' are used"),
+        (
+            '[[hooks.projects]]\nproject = "/p"\nsources = []',
+            "hooks.projects",
+            "'sources' of a project is empty; what counts for other projects is used",
+        ),
+    ],
+)
+def test_an_empty_list_of_sources_is_an_error_and_turns_nothing_off(codex, text, key, message):
+    config = read_config(codex, f"[hooks]\n{text}\n")
+    assert [(one.level, one.key, one.message) for one in config.diagnostics] == [(ERROR, key, message)]
+    assert config.source_rules == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["hooks = 3", "[hooks]\nprojects = 3", "[hooks]\nprojects = [3]", "[hooks]\nsources = 3"]
+)
+def test_sources_of_another_shape_are_errors_and_turn_nothing_off(codex, text):
+    config = read_config(codex, f"{text}\n")
+    assert {one.level for one in config.diagnostics} == {ERROR}
+    assert config.source_rules == ()
 
 
 def test_list_enables_all_disabled_sources_in_one_list(codex):

@@ -143,8 +143,25 @@ def list_files(plan: ConversionPlan, ends: ConversionEnds) -> dict[str, bytes]:
 
 def apply_conversion(plan: ConversionPlan, ends: ConversionEnds, project: str | None) -> list[str]:
     """Apply a plan, all of it or nothing; return the backups of the files that existed."""
+    transaction = FileTransaction()
+    try:
+        return _apply(plan, ends, project, transaction)
+    except OSError as error:
+        place = next(filter(None, (error.filename2, error.filename, transaction.path)), ends.hooks)
+        lost = ", ".join(transaction.unrestored)
+        state = f"{lost} could not be restored" if lost else "Nothing was changed"
+        is_in_the_way = isinstance(error, FileExistsError | NotADirectoryError)
+        why = (
+            "it is a file, and hooks need a folder there. Move it away"
+            if is_in_the_way
+            else error.strerror or str(error)
+        )
+        raise ConfigError(f"{place} cannot be written: {why}. {state}") from None
+
+
+def _apply(plan: ConversionPlan, ends: ConversionEnds, project: str | None, transaction: FileTransaction) -> list[str]:
     backups: list[str] = []
-    with FileTransaction() as transaction:
+    with transaction:
         _add_folders(plan.folders, ends.hooks, transaction)
         for path, data in plan.changed_files.items():
             backups.append(_write_settings(data, path, transaction))

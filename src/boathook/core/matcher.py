@@ -167,12 +167,10 @@ def compute_weight(source: str) -> int:
             totals[-1] += last * (count - 1)
             last *= count
         else:
-            if char == "[":
-                end = (source.find("]", at + 2) + 1) or len(source)
-            elif char == "\\":
-                end = _find_escape_end(source, at)
-            classes = source[at:end].count("\\p") + source[at:end].count("\\P")
-            last = _CLASS_WEIGHT * classes + (8 if char in ".[" else 1)
+            last = 8 if char in ".[" else 1
+            if char in "[\\":
+                end = ((source.find("]", at + 2) + 1) or len(source)) if char == "[" else _find_escape_end(source, at)
+                last += _CLASS_WEIGHT * (source.count("\\p", at, end) + source.count("\\P", at, end))
             totals[-1] += last
         at = end
     return sum(totals)

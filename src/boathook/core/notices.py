@@ -37,6 +37,8 @@ _MADE_START, _MADE_DIGITS = "hook-", 4
 _HEX_DIGITS = frozenset("0123456789abcdef")
 # The files of sources are directly in a folder of a project, such as `.agents/hooks.toml`.
 _MAX_PLACE_PARTS = 2
+# Of some sources all such files of a folder are read, such as `.github/hooks/guards.json`.
+_LISTED_ENDING = ".json"
 # What is said about an unreviewed hook instead of its own reason, which may quote its files.
 _STATE_REASONS = {
     UNTRUSTED: "it is not trusted yet. Review it with: boathook trust",
@@ -249,9 +251,17 @@ def _find_known_place(path: str, projects: Sequence[str]) -> str:
     """Return the place of a file below a project, "" unless it is a plain one that a source reads in every project."""
     roots = [f"{project.rstrip('/')}/" for project in projects]
     places = [path.removeprefix(root) for root in roots if path.startswith(root)]
-    return next((place for place in places if _is_plain_place(place)), "")
+    return next(filter(None, map(_describe_place, places)), "")
 
 
-def _is_plain_place(place: str) -> bool:
-    parts = place.split("/")
-    return len(parts) <= _MAX_PLACE_PARTS and all(is_plain_name(part.replace(".", "")) for part in parts)
+def _describe_place(place: str) -> str:
+    *folder, name = place.split("/")
+    if len(folder) >= _MAX_PLACE_PARTS and not (len(folder) == _MAX_PLACE_PARTS and name.endswith(_LISTED_ENDING)):
+        return ""
+    is_plain, is_plain_folder = (
+        all(is_plain_name(part.replace(".", "")) for part in parts) for parts in ((name,), folder)
+    )
+    if is_plain and is_plain_folder:
+        return place
+    # The project chose the name of a file in a folder whose files are all read.
+    return f"a file in {'/'.join(folder)}" if is_plain_folder and len(folder) == _MAX_PLACE_PARTS else ""

@@ -17,11 +17,13 @@ class Value:
 
     __slots__ = ()
     FIELDS: tuple[str, ...] = ()
+    _names: frozenset[str] = frozenset()
     _defaults: dict[str, Any] = {}  # noqa: RUF012  (never changed after the class exists)
 
     def __init_subclass__(cls) -> None:
         own = tuple(name for name in cls.__annotations__ if not name.startswith("_"))
         cls.FIELDS += own
+        cls._names = frozenset(cls.FIELDS)
         cls._defaults = {**cls._defaults, **{n: cls.__dict__[n] for n in own if n in cls.__dict__}}
 
     if not TYPE_CHECKING:
@@ -41,11 +43,12 @@ class Value:
             names, what = self.FIELDS, type(self).__name__
             if len(args) > len(names):
                 raise TypeError(f"{what} takes {len(names)} fields, {len(args)} given")
-            if unknown := kwargs.keys() - set(names):
-                raise TypeError(f"{what} has no field '{min(unknown)}'")
-            if twice := kwargs.keys() & set(names[: len(args)]):
+            if not kwargs.keys() <= self._names:
+                raise TypeError(f"{what} has no field '{min(kwargs.keys() - self._names)}'")
+            if args and (twice := kwargs.keys() & names[: len(args)]):
                 raise TypeError(f"{what} was given the field '{min(twice)}' twice")
-            if missing := [name for name in names if name not in self.__dict__]:
+            if len(self.__dict__) != len(names):
+                missing = [name for name in names if name not in self.__dict__]
                 raise TypeError(f"{what} needs the field '{missing[0]}'")
 
         def __setattr__(self, name, value):

@@ -91,10 +91,10 @@ class AgentHooks:
 
     def _list_keys(self, host_event: HostEvent) -> Renames:
         host = self.host
-        times = (("timestamp", TIME),) if host.sends_timestamp else ()
+        times = (("timestamp", TIME),) if host.own.sends_timestamp else ()
         names = ((host.session_keys, SESSION), (host.folder_keys, FOLDER), (host.event_keys, EVENT_NAME))
         usual = (*((places[0], what) for places, what in names), *times)
-        return host_event.own.keys or host.hook_keys or usual
+        return host_event.own.keys or host.own.keys or usual
 
     def _find_event(self, event: Event, trigger: str) -> HostEvent:
         named = self.host.find_event(trigger) if trigger else None
@@ -154,12 +154,12 @@ class AgentHooks:
     def find_tool(self, ours: str, theirs: str = "", hidden: tuple[str, ...] = ()) -> str:
         """Return this agent's name for a tool of ours: the one that the caller uses, if it is the same, else the usual one."""
         names = [name for name, (kind, _) in self.host.tools.items() if kind == ours and name not in hidden]
-        usual = [name for name in names if name not in self.host.special_tools]
+        usual = [name for name in names if name not in self.host.own.special_tools]
         return theirs if theirs in names else usual[0] if usual else ""
 
     def _restore(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         found = restore_input(self.host.tools, name, {}, {}, given)
-        for place, key in self.host.hook_inputs.get(name, ()):
+        for place, key in self.host.own.inputs.get(name, ()):
             if key in found:
                 put_at_place(found, place, found.pop(key))
         return found
@@ -182,9 +182,9 @@ class AgentHooks:
         def translate(answer: dict[str, Any]) -> dict[str, Any]:
             return self._translate_answer(answer, host_event)
 
-        if self.host.needs_json and host_event.block and call.hook.on_failure == "block":
+        if self.host.own.needs_json and host_event.block and call.hook.on_failure == "block":
             _check_json(end)
-        rules = AnswerRules(row, rename_input, self.host.decision_words, translate)
+        rules = AnswerRules(row, rename_input, self.host.own.decision_words, translate)
         outcome, notes = read_by_rules(call, self._read_exit(host_event, end), rules)
         if outcome.decision == Decision.ALLOW and not host_event.allow:
             # In its own agent such an answer only means that the hook has nothing against the call, and most hooks give it.
@@ -195,27 +195,27 @@ class AgentHooks:
 
     def _read_exit(self, event: HostEvent, end: Exit) -> Exit:
         """Return an end with the exit code 2 where another code refuses in this agent, and with its texts where we read them."""
-        if self.host.has_progress_lines:
+        if self.host.own.has_progress_lines:
             end = end.replace(stdout=_remove_progress(end.stdout))
-        if self.host.reads_stderr:
+        if self.host.own.reads_stderr:
             end = end.replace(stdout=_unwrap_answer(end.stdout), stderr=_unwrap_answer(end.stderr))
         code, stdout, stderr = end.code or 0, end.stdout.strip(), end.stderr.strip()
         is_plain = not stdout.startswith(b"{") and not (not stdout and stderr.startswith(b"{"))
-        if self.host.reads_stderr:
+        if self.host.own.reads_stderr:
             if not stdout and stderr.startswith(b"{"):
                 end = end.replace(stdout=stderr, stderr=b"")
             elif code >= 2 and is_plain and stdout:
                 end = end.replace(stdout=b"", stderr=stdout)
-        if self.host.blocking_exits == EXIT_2_AND_MORE and code > 2 and is_plain and (stdout or stderr):
+        if self.host.own.blocking_exits == EXIT_2_AND_MORE and code > 2 and is_plain and (stdout or stderr):
             return end.replace(code=2)
-        if self.host.blocking_exits == EXIT_NOT_0 and code != 0 and event.kind_name == "pre-tool-call":
+        if self.host.own.blocking_exits == EXIT_NOT_0 and code != 0 and event.kind_name == "pre-tool-call":
             return end.replace(code=2)
         return end
 
     def _translate_answer(self, answer: dict[str, Any], host_event: HostEvent) -> dict[str, Any]:
         """Return an answer with Claude Code's places for those that only this agent has."""
         moved = _apply_answers(answer, host_event.own.answers)
-        for theirs, place in self.host.answer_places:
+        for theirs, place in self.host.own.answer_places:
             value = get_at_place(moved, theirs)
             if value is not None and get_at_place(moved, place) is None:
                 _remove_at_place(moved, theirs)
@@ -232,7 +232,7 @@ class AgentHooks:
         if event.tool_name == _DELETE_TOOL:
             added = [key for key in _EDIT_TEXTS if new_input.get(key) == "" and key not in event.tool_input]
             new_input = {key: value for key, value in new_input.items() if key not in added}
-        places = self.host.hook_inputs.get(written.name, ())
+        places = self.host.own.inputs.get(written.name, ())
         inside = {key: get_at_place(new_input, place) for place, key in places}
         new_input = {
             key: value

@@ -24,6 +24,7 @@ _ROWS = (
         folder_variables=("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"),
         empty_variables=("CLAUDE_CODE_REMOTE",),
         missing_events=_NO_AGENT_HAS,
+        knows_patches=False,
     ),
     HookDialect(
         "codex",

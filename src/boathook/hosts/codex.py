@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Host, HostEvent, OwnHooks
+from boathook.hosts.host import Host, HostEvent, OwnFiles, OwnHooks
 
 # Hooks know the shell as `Bash`; these are its names in other versions, and in other agents.
 _CALL_HOOKS = OwnHooks(hidden_tools=("shell", "local_shell"))
@@ -49,9 +49,10 @@ HOST = Host(
     message_unseen="runs without a terminal (`codex exec`)", message_seen="its terminal",
     subagent_events=("pre-agent-turn",),
     marks_refused_stops=True,
-    special_tools=("view_image",),
-    matcher_names={"apply_patch": ("Write", "Edit"), "spawn_agent": ("Agent",)},
-    hook_fields=(("transcript_path", None), ("model", ""), ("permission_mode", "default"), ("turn_id", "")),
+    own=OwnFiles(
+        (("transcript_path", None), ("model", ""), ("permission_mode", "default"), ("turn_id", "")),
+        matcher_names={"apply_patch": ("Write", "Edit"), "spawn_agent": ("Agent",)}, special_tools=("view_image",),
+    ),
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Caller, Host, HostEvent, OwnHooks
+from boathook.hosts.host import Caller, Host, HostEvent, OwnFiles, OwnHooks
 from boathook.hosts.tool_names import CLAUDE_TOOLS
 
 _CONTEXT = (("additionalContext", "$"),)
@@ -130,13 +130,15 @@ HOST = Host(
     subagent_events=("pre-agent-turn", "pre-agent-turn-stop"),
     server_tool="{server}-{tool}",
     caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
-    answer_places=(
-        *((key, f"{h.SPECIFIC_OUTPUT}.{key}") for key in ("permissionDecision", "permissionDecisionReason",
-            "updatedInput", "additionalContext")),
-        ("modifiedArgs", f"{h.SPECIFIC_OUTPUT}.updatedInput"),
+    own=OwnFiles(
+        answer_places=(
+            *((key, f"{h.SPECIFIC_OUTPUT}.{key}") for key in ("permissionDecision", "permissionDecisionReason",
+                "updatedInput", "additionalContext")),
+            ("modifiedArgs", f"{h.SPECIFIC_OUTPUT}.updatedInput"),
+        ),
+        blocking_exits=h.EXIT_NOT_0, has_progress_lines=True,
+        special_tools=("powershell", "write_bash", "write_powershell"),
     ),
-    blocking_exits=h.EXIT_NOT_0, has_progress_lines=True,
-    special_tools=("powershell", "write_bash", "write_powershell"),
     message_seen="nowhere", message_unseen="its terminal, and runs without one (`copilot -p`)",
     marks_refused_stops=True,
 )  # fmt: skip

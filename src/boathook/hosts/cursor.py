@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Caller, Host, HostEvent, OwnHooks
+from boathook.hosts.host import Caller, Host, HostEvent, OwnFiles, OwnHooks
 
 _DENY = (("permission", "deny"), ("user_message", "$"), ("agent_message", "$"))
 _CONTEXT = (("additional_context", "$"),)
@@ -110,17 +110,17 @@ HOST = Host(
     empty_answer="{}", caller=Caller("claude", keys=("cursor_version",)),
     # Read: every payload has the roots, and `cwd` is that of one call; hooks of the user are started in ~/.cursor.
     project_at=("workspace_roots.0", "$CURSOR_PROJECT_DIR"),
-    # `deny` is a word of answers to the first versions of preToolUse.
-    decision_words=("approve", "block", "deny"), needs_json=True,
     server_tool="MCP:{tool}",
     server_places=("mcp_server_name", ""),
-    matcher_names={"StrReplace": ("Write", "Edit")},
-    hook_keys=(
-        ("conversation_id", h.SESSION), ("workspace_roots.0", h.FOLDER), ("cwd", h.FOLDER),
-        ("hook_event_name", h.EVENT_NAME),
+    own=OwnFiles(
+        (("generation_id", ""), ("model", ""), ("cursor_version", ""), ("user_email", None), ("transcript_path", None)),
+        (
+            ("conversation_id", h.SESSION), ("workspace_roots.0", h.FOLDER), ("cwd", h.FOLDER),
+            ("hook_event_name", h.EVENT_NAME),
+        ),
+        # `deny` is a word of answers to the first versions of preToolUse.
+        decision_words=("approve", "block", "deny"), needs_json=True, matcher_names={"StrReplace": ("Write", "Edit")},
     ),
-    hook_fields=(("generation_id", ""), ("model", ""), ("cursor_version", ""), ("user_email", None),
-        ("transcript_path", None)),
 )  # fmt: skip
 
 

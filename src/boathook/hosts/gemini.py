@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Caller, Host, HostEvent
+from boathook.hosts.host import Caller, Host, HostEvent, OwnFiles
 
 HOST = Host(
     "gemini",
@@ -67,14 +67,16 @@ HOST = Host(
     server_tool="mcp_{server}_{tool}",
     server_places=("mcp_context.server_name", "mcp_context.tool_name"),
     message_seen="its terminal, and stderr without one",
-    hook_fields=(("transcript_path", ""),),
-    sends_timestamp=True,
-    decision_words=("allow", "approve", "deny", "block", "ask"),
-    answer_places=((f"{h.SPECIFIC_OUTPUT}.tool_input", f"{h.SPECIFIC_OUTPUT}.updatedInput"),),
-    # A call goes on there if the hook wrote nothing; here it does not.
-    blocking_exits=h.EXIT_2_AND_MORE,
-    reads_stderr=True,
-    special_tools=("read_many_files",),
+    own=OwnFiles(
+        (("transcript_path", ""),),
+        sends_timestamp=True,
+        decision_words=("allow", "approve", "deny", "block", "ask"),
+        answer_places=((f"{h.SPECIFIC_OUTPUT}.tool_input", f"{h.SPECIFIC_OUTPUT}.updatedInput"),),
+        # A call goes on there if the hook wrote nothing; here it does not.
+        blocking_exits=h.EXIT_2_AND_MORE,
+        reads_stderr=True,
+        special_tools=("read_many_files",),
+    ),
     # `gemini hooks migrate` copies the commands of Claude Code's settings.
     caller=Caller("claude", events=("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "PreCompress")),
     marks_refused_stops=True,

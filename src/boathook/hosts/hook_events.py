@@ -18,7 +18,7 @@ def make_hook_event(host: Host, event: HostEvent) -> HookEvent:
     theirs = {ours: theirs for theirs, ours in event.renames}
     ours = dict(like.renames)
     named = [(theirs.get(ours.get(key, key), key), value) for key, value in like.filled]
-    known = {key for key, _ in (*event.hook_fields, *host.hook_fields)}
+    known = {key for key, _ in (*event.hook_fields, *host.own.fields)}
     # An event of one tool has the input of this tool at the top.
     known |= {"tool_name", "tool_input"} if event.input_keys else set()
     filled = [(key, value) for key, value in named if key not in known]
@@ -31,7 +31,7 @@ def make_hook_event(host: Host, event: HostEvent) -> HookEvent:
         plain=event.plain_context,
         continues_agent=event.continues_agent,
         renames=event.renames,
-        filled=(*filled, *event.hook_fields, *host.hook_fields),
+        filled=(*filled, *event.hook_fields, *host.own.fields),
         tools=event.own.tools,
         matches_input=event.own.matches_input,
         has_names=event.own.has_names,

@@ -166,6 +166,31 @@ class Caller(Value):
     is_assumed: bool = False
 
 
+class OwnFiles(Value):
+    """What hooks in the agent's own files rely on, at all of its events (see `dialects.agent_hook`)."""
+
+    # `fields`: fields that every payload has, with values that say nothing; `keys`: as in OwnHooks; `sends_timestamp`: they get
+    # the time, as `timestamp`; `inputs`: where they find keys of ours in the input of a tool, if it is a place inside of another
+    # key. Of their answers: `decision_words` are those of the key `decision`; `answer_places` are pairs of a place and the one
+    # that means the same in Claude Code's; `blocking_exits`: the exit codes that refuse; `reads_stderr`: an answer on stderr
+    # counts if there is nothing on stdout, and a text on stdout is a reason; `has_progress_lines`: lines of output that report
+    # progress are not the answer; `needs_json`: another output than JSON is a failure, which refuses if the hook says so.
+    # Of tools: `matcher_names` are other names that matchers may use; `special_tools` do less than those of other agents that are
+    # of the same kind, so no call of another agent is shown as one of them.
+    fields: Template = ()
+    keys: Renames = ()
+    sends_timestamp: bool = False
+    inputs: Mapping[str, Renames] = {}
+    decision_words: tuple[str, ...] = ("approve", "block")
+    answer_places: Renames = ()
+    blocking_exits: str = EXIT_2
+    reads_stderr: bool = False
+    has_progress_lines: bool = False
+    needs_json: bool = False
+    matcher_names: Mapping[str, tuple[str, ...]] = {}
+    special_tools: tuple[str, ...] = ()
+
+
 class Host(Value):
     """One agent: where its payloads contain what, its events, its tools, and where a person reads messages."""
 
@@ -183,16 +208,8 @@ class Host(Value):
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
     # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
     # `marks_refused_stops`: it was seen to set `stop_hook_active` after a hook refused a stop, not only to send the field.
-    # Of hooks in the agent's own files (see `dialects.agent_hook`): `hook_fields` are what those of every event rely on;
-    # `sends_timestamp`: they get the time, as `timestamp`; `decision_words` are those of the key `decision`; `answer_places` are
-    # pairs of a place in their answers and the place that means the same in Claude Code's; `blocking_exits`: their exit codes that
-    # refuse; `reads_stderr`: an answer on stderr counts if there is nothing on stdout, and a text on stdout is a reason.
-    # `hook_keys`: as in OwnHooks, for all events; `has_progress_lines`: lines of output that report progress are not the answer.
-    # `needs_json`: another output than JSON is a failure, which refuses if the hook says so.
-    # `hook_inputs`: where they find keys of ours in the input of a tool, if it is a place inside of another key.
-    # `matcher_names`: other names of its tools that matchers in its files may use. `special_tools` do less than those of other
-    # agents that are of the same kind, so no call of another agent is shown as one of them.
-    # The first tool of a kind in `tools` is the one that these hooks are shown for a call of another agent.
+    # `own`: what hooks in its own files rely on. The first tool of a kind in `tools` is the one that these hooks are shown for a
+    # call of another agent.
     name: str
     title: str
     version: str
@@ -219,18 +236,7 @@ class Host(Value):
     subagent_events: tuple[str, ...] = ()
     hides_reasons: bool = False
     marks_refused_stops: bool = False
-    hook_fields: Template = ()
-    sends_timestamp: bool = False
-    decision_words: tuple[str, ...] = ("approve", "block")
-    answer_places: Renames = ()
-    blocking_exits: str = EXIT_2
-    reads_stderr: bool = False
-    hook_keys: Renames = ()
-    has_progress_lines: bool = False
-    needs_json: bool = False
-    hook_inputs: Mapping[str, Renames] = {}
-    matcher_names: Mapping[str, tuple[str, ...]] = {}
-    special_tools: tuple[str, ...] = ()
+    own: OwnFiles = OwnFiles()
 
     @property
     def evidence(self) -> str:

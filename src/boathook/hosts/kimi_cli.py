@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Host, HostEvent, OwnHooks
+from boathook.hosts.host import Host, HostEvent, OwnFiles, OwnHooks
 
 _REFUSAL = (
     (f"{h.SPECIFIC_OUTPUT}.permissionDecision", "deny", (("decision", "block"),)),
@@ -43,7 +43,7 @@ HOST = Host(
     project_at=("cwd",),
     # Run: a tool of a server has its own name alone, and nothing else in the payload names the server.
     server_tool=h.SERVER_IS_UNKNOWN,
-    hook_inputs={"StrReplaceFile": (("edit.old", "old_string"), ("edit.new", "new_string"))},
+    own=OwnFiles(inputs={"StrReplaceFile": (("edit.old", "old_string"), ("edit.new", "new_string"))}),
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Host, HostEvent, OwnHooks
+from boathook.hosts.host import Host, HostEvent, OwnFiles, OwnHooks
 
 _REFUSAL = (
     (f"{h.SPECIFIC_OUTPUT}.permissionDecision", "deny", (("decision", "block"),)),
@@ -45,8 +45,7 @@ HOST = Host(
     project_at=("cwd",),
     message_unseen="runs without a terminal (`kimi -p`)",
     subagent_events=("pre-agent-turn-stop",),
-    special_tools=("AgentSwarm",),
-    hook_fields=(("session_title", ""), ("client_type", "")),
+    own=OwnFiles((("session_title", ""), ("client_type", "")), special_tools=("AgentSwarm",)),
 )  # fmt: skip
 
 

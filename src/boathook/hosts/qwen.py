@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathook.hosts import host as h
-from boathook.hosts.host import Host, HostEvent
+from boathook.hosts.host import Host, HostEvent, OwnFiles
 
 _UNMAPPED_EVENTS = (
     *("PermissionDenied", "PostToolBatch", "UserPromptExpansion", "MessageDisplay", "SessionDelete"),
@@ -46,11 +46,11 @@ HOST = Host(
     project_at=("$QWEN_PROJECT_DIR",),
     message_unseen="runs without a terminal (`qwen -p`)",
     marks_refused_stops=True,
-    hook_fields=(("transcript_path", ""), ("permission_mode", "default")),
-    sends_timestamp=True,
-    decision_words=("allow", "approve", "deny", "block", "ask"),
-    reads_stderr=True,
-    special_tools=("monitor", "notebook_edit", "zoom_image"),
+    own=OwnFiles(
+        (("transcript_path", ""), ("permission_mode", "default")), sends_timestamp=True, reads_stderr=True,
+        decision_words=("allow", "approve", "deny", "block", "ask"),
+        special_tools=("monitor", "notebook_edit", "zoom_image"),
+    ),
 )  # fmt: skip
 
 

@@ -57,7 +57,9 @@ def make_setup() -> h.Setup:
     return Setup(
         "vscode", ("code",), ("", ".copilot"), "hooks/boathook-vscode.json", ".github/hooks/boathook-vscode.json", FLAT,
         runs_itself=("settings",),
-        evidence="according to its documentation, chat.hookFilesLocations names .claude settings by default",
+        # It would ask them about its own tools, by names that they do not know: twice is better than never.
+        may_run_too=("copilot",),
+        evidence="according to its documentation, chat.hookFilesLocations names .claude settings and .github/hooks by default",
         reads_files_of=("claude", "copilot"), unless_variable="COPILOT_HOOK_DIR",
         project_steps=("trust the workspace when VS Code asks",),
         editors=("code",),

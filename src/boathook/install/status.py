@@ -225,7 +225,9 @@ def describe_ways(statuses: list[HostStatus], sources: Iterable[Source]) -> list
         own = [setup.name for setup in list_setups() if source.without in setup.runs_itself]
         ours = [host for host in hosts if host not in own]
         through = f"{', '.join(ours)} through boathook" if ours else "no other agent calls boathook"
-        notes.append(f"hooks of the source '{source.without}' are run by {', '.join(own)} itself; {through}")
+        twice = [setup.name for setup in list_setups() if source.without in setup.may_run_too and setup.name in hosts]
+        perhaps = f"; {', '.join(twice)} may run them itself as well, so they may run twice there" if twice else ""
+        notes.append(f"hooks of the source '{source.without}' are run by {', '.join(own)} itself; {through}{perhaps}")
     return notes
 
 
@@ -234,9 +236,11 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
     hosts = {host for host, _ in paths}
     notes: list[str] = []
     for setup in list_setups():
-        if setup.may_run_too and setup.name in hosts:
-            title, places = load_host(setup.name).title, ", ".join(_SOURCE_TITLES[name] for name in setup.may_run_too)
-            notes.append(f"{title} may also run the hooks in {places} itself, so they may run twice")
+        # Sources that people enable are in `describe_ways`.
+        places = [_SOURCE_TITLES[name] for name in setup.may_run_too if name in _SOURCE_TITLES]
+        if places and setup.name in hosts:
+            title = load_host(setup.name).title
+            notes.append(f"{title} may also run the hooks in {', '.join(places)} itself, so they may run twice")
         for (other, scope), path in paths.items():
             sources = (*setup.runs_itself, *setup.may_run_too)
             reads_only_projects = any(name.startswith("project-") for name in sources)

@@ -9,6 +9,7 @@ from boathook.core.event import RECORDED, EventKind
 from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook, Script
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
+from boathook.sources.agent_forms.form_guess import guess_form
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form_of_file
 from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import (
@@ -22,7 +23,7 @@ from boathook.sources.hook_md.folder import (
 from boathook.sources.hook_md.manifest import OPENCLAW_HOOK
 from boathook.sources.hook_mistakes import HookCode, find_language, find_mistakes
 from boathook.sources.hooks_toml import read_hooks_toml
-from boathook.sources.loaded_files import find_load_problem, find_other_owner
+from boathook.sources.loaded_files import find_load_problem, find_other_owner, is_loaded_file
 from boathook.sources.near_misses import find_misnamed_manifest, list_root_misses
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.settings_json.settings_checker import (
@@ -50,9 +51,10 @@ def check_path(path: str) -> list[Diagnostic]:
     path = os.path.abspath(path)
     form = find_form_of_file(path)
     if os.path.isfile(path) and (path.endswith(".json") or form is not None):
-        problem = find_load_problem(path, form)
+        guess = form or (SETTINGS_FORM if is_loaded_file(path) else guess_form(path))
+        problem = find_load_problem(path, form, guess)
         is_known = form is not None or not find_other_owner(path)
-        found = check_settings([_read_file(path, form or SETTINGS_FORM)]) if is_known else []
+        found = check_settings([_read_file(path, guess)]) if is_known else []
         return [*([problem] if problem else []), *found]
     if os.path.basename(path) == "hooks.toml":
         return list(read_hooks_toml(path, _guess_scope(path)).diagnostics)

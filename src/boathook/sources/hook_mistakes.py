@@ -14,6 +14,7 @@ from functools import lru_cache
 from boathook.core.hook import ERROR, WARNING, Hook
 from boathook.core.shell import SHELL_KEYWORDS, ShellReader
 from boathook.core.value import Value
+from boathook.hosts.host import load_host
 from boathook.sources.shell_scripts import remove_keywords
 from boathook.system.programs import find_program
 
@@ -133,6 +134,10 @@ _WRITE_FIXES = {
 
 def find_unread_reasons(code: HookCode) -> Iterator[Mistake]:
     if not code.can_block or not code.language or _ALL_TO_STDERR.search(code.text):
+        return
+    host = code.hook.dialect.host
+    if host and load_host(host).own.reads_stderr:
+        # There a text on stdout is the reason as well.
         return
     find_exits = _find_shell_exits if code.language == SHELL else _find_other_exits
     for line, written in find_exits(code):

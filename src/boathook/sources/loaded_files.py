@@ -6,7 +6,7 @@ import os
 
 from boathook.core.hook import USER, WARNING, Diagnostic
 from boathook.hosts.host import list_host_names, load_host, load_module
-from boathook.sources.agent_forms.hook_form import HookForm
+from boathook.sources.agent_forms.hook_form import SETTINGS_FORM, HookForm
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.source import SOURCES, choose_sources
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
@@ -15,8 +15,11 @@ _PLUGIN_MARKERS = (".claude-plugin", "plugin.json")
 _SETTINGS_PLACES = ".claude/settings.json of the project, or ~/.claude/settings.json"
 
 
-def find_load_problem(path: str, form: HookForm | None) -> Diagnostic | None:
-    """Return a warning if no hook of a file runs, because nothing loads it or its form is not enabled; None if they run."""
+def find_load_problem(path: str, form: HookForm | None, guess: HookForm) -> Diagnostic | None:
+    """Return a warning if no hook of a file runs, because nothing loads it or its form is not enabled; None if they run.
+
+    `form` is known by the place of the file, `guess` by what is in it.
+    """
     owner, fix = (
         find_other_owner(path),
         "boathook cannot read this form; write the hooks as HOOK.md: boathook new --help",
@@ -36,7 +39,16 @@ def find_load_problem(path: str, form: HookForm | None) -> Diagnostic | None:
     if is_loaded_file(path):
         return None
     message = "nothing loads this file, so none of its hooks runs"
-    return Diagnostic(path, None, "", WARNING, message, f"hooks of this form belong in {_SETTINGS_PLACES}")
+    if guess is SETTINGS_FORM:
+        return Diagnostic(path, None, "", WARNING, message, f"hooks of this form belong in {_SETTINGS_PLACES}")
+    source = guess.source
+    ending = "/*.json" if guess.lists_folder else ""
+    below = f"{source.user_folder.default}{source.user_folder.below}".strip("/")
+    user_files = [f"~/{below}/{marker.rpartition('/')[2]}{ending}" for marker in source.markers]
+    places = " or ".join([f"{source.markers[0].removeprefix('/')}{ending} of the project", user_files[0]])
+    return Diagnostic(
+        path, None, "", WARNING, f"{message}; it looks like hooks of {guess.title}", f"these belong in {places}"
+    )
 
 
 def is_loaded_file(path: str) -> bool:

@@ -58,7 +58,7 @@ def test_every_place_of_a_json_file_has_its_line(place, line):
 
 def test_tables_and_their_keys_have_lines():
     lines = list_table_lines(TABLES)
-    tables = {"hooks[0]": 2, "hooks[0].event": 3, "hooks[1]": 5, "hooks[1].command": 6}
+    tables = {"hooks": 2, "hooks[0]": 2, "hooks[0].event": 3, "hooks[1]": 5, "hooks[1].command": 6}
     assert lines == {"model": 1, **tables, "other": 7}
 
 
@@ -71,10 +71,13 @@ def test_tables_and_their_keys_have_lines():
         (
             "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\n[[hooks.Stop.hooks]]\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = 1",
             {
+                "hooks.Stop": 1,
                 "hooks.Stop[0]": 1,
+                "hooks.Stop[0].hooks": 2,
                 "hooks.Stop[0].hooks[0]": 2,
                 "hooks.Stop[0].hooks[1]": 3,
                 "hooks.Stop[1]": 4,
+                "hooks.Stop[1].hooks": 5,
                 "hooks.Stop[1].hooks[0]": 5,
                 "hooks.Stop[1].hooks[0].type": 6,
             },

@@ -12,9 +12,13 @@ from boathook.assembly import load_catalog
 from boathook.core.matcher import TOOL_NAME
 from boathook.hosts.claude_events import HookEvent
 from boathook.hosts.host import load_host
+from boathook.sources.agent_forms.form_guess import guess_form
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form, find_form_of_file
 from boathook.sources.agent_forms.hook_text import blank_comments, parse_toml_text
+from boathook.sources.checker import check_path, check_settings
+from boathook.sources.settings_json.settings_file import read_settings
 from boathook.sources.source import SOURCES
+from tests.growth import grows_in_proportion
 
 FORMS = [form for form in HOOK_FORMS if form is not SETTINGS_FORM]
 BY_NAME = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.source.name)
@@ -162,7 +166,7 @@ def test_a_matcher_of_a_tool_means_the_same_tool_of_other_agents(form):
         assert pattern is not None
         assert pattern.search(name)
         assert pattern.display_text == name
-        assert pattern.search(ours) or name in host.special_tools
+        assert pattern.search(ours) or name in host.own.special_tools
 
 
 @BY_NAME
@@ -243,3 +247,59 @@ def test_a_variable_that_leads_into_the_project_does_not_move_the_users_folder(p
     catalog = load_catalog()
     assert [(hook.scope, hook.state) for hook in catalog.hooks] == [("project", "untrusted")]
     assert ["inside a project" in one.message for one in catalog.diagnostics] == [True]
+
+
+def test_text_without_an_end_is_read_once():
+    assert grows_in_proportion(lambda size: blank_comments('\\"' * size), 500)
+
+
+# Messages about a command or a script that hold in one agent and not in another: how it ends, and the forms that get one.
+EXITS = (
+    ("echo no >&2; exit 1", "exit 1 is a failure and does not block", {"copilot"}),
+    ("if true; then echo no; exit 2; fi", "the reason of exit 2 is written to stdout", {"gemini", "qwen"}),
+)
+
+
+@pytest.mark.parametrize(("command", "message", "without"), EXITS)
+def test_check_knows_which_ends_refuse_in_an_agent(tmp_path, command, message, without):
+    reported = set()
+    for form in FORMS:
+        path = tmp_path / form.source.name / (form.user_names[0] if form.has_tables else "hooks.json")
+        path.parent.mkdir()
+        path.write_text(write_entries(form, find_call_event(form), [{"type": "command", "command": command}]))
+        file = read_settings(str(path), "user", source=form.source.name, form=form)
+        if any(message in one.message for one in check_settings([file])):
+            reported.add(form.source.name)
+    assert reported == {form.source.name for form in FORMS} - without
+
+
+@BY_NAME
+def test_a_misspelled_key_is_named_where_the_right_one_is_missing(tmp_path, form):
+    if form.command_keys != ("command",):
+        return
+    path = tmp_path / (form.user_names[0] if form.has_tables else "hooks.json")
+    path.write_text(write_entries(form, find_call_event(form), [{"type": "command", "comand": "x"}]))
+    (hook,) = read_settings(str(path), "user", source=form.source.name, form=form).hooks
+    assert [one.fix for one in hook.diagnostics] == ["unknown key 'comand': did you mean 'command'?"]
+
+
+def test_a_file_that_no_agent_reads_is_checked_in_the_form_that_it_looks_like(tmp_path):
+    entries = {"copilot": {"bash": "true", "timeoutSec": 5}, "cursor": {"command": "true", "failClosed": True}}
+    for form in (form for form in HOOK_FORMS if not form.has_tables):
+        entry = entries.get(form.source.name, {"type": "command", "command": "true"})
+        path = tmp_path / f"{form.source.name}-mine.json"
+        path.write_text(write_entries(form, find_call_event(form), [entry]))
+        # Some have the same events and keys as settings.json.
+        expected = form if form.source.name in ("gemini", "cursor", "copilot") else SETTINGS_FORM
+        assert guess_form(str(path)) is expected
+        (problem,) = check_path(str(path))
+        belongs = expected.source.markers[0].removeprefix("/")
+        assert problem.message.startswith("nothing loads this file, so none of its hooks runs")
+        assert belongs in problem.fix
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"hooks": []}', '{"hooks": {"a": 1, "b": [1, {"hooks": 2}]}}'])
+def test_a_file_of_another_shape_is_taken_for_settings(tmp_path, text):
+    (tmp_path / "mine.json").write_text(text)
+    assert guess_form(f"{tmp_path}/mine.json") is SETTINGS_FORM
+    assert guess_form(f"{tmp_path}/none.json") is SETTINGS_FORM

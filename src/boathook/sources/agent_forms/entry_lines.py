@@ -8,8 +8,8 @@ from boathook.core.hook import Diagnostic
 from boathook.sources.agent_forms.hook_text import blank_comments
 from boathook.system.files import FileError, read_text
 
-# A string, a sign, or any other value.
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+# A string, also one without an end, a sign, or any other value.
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 _TABLE_HEAD = re.compile(r"[ \t]*\[\[?(?P<names>[^\[\]]+)\]")
 _TABLE_KEY = re.compile(r"[ \t]*(?P<key>[\w-]+|\"[^\"]*\"|'[^']*')[ \t]*=")
 
@@ -79,8 +79,11 @@ def list_table_lines(text: str) -> dict[str, int]:
     place = ""
     for number, row in enumerate(text.split("\n"), 1):
         if head := _TABLE_HEAD.match(row):
-            place = _find_table(head["names"], last, is_listed=row.lstrip().startswith("[["))
+            is_listed = row.lstrip().startswith("[[")
+            place = _find_table(head["names"], last, is_listed=is_listed)
             lines.setdefault(place, number)
+            if is_listed:
+                lines.setdefault(place.rpartition("[")[0], number)
         elif pair := _TABLE_KEY.match(row):
             lines.setdefault(_join_place(place, pair["key"].strip("\"'")), number)
     return lines

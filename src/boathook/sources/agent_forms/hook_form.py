@@ -194,11 +194,11 @@ class HookForm(Value):
     def list_tool_names(self) -> dict[str, tuple[str, ...]]:
         """Return the names that a matcher may have for each tool of the agent."""
         host = load_host(self.dialect.host)
-        return {name: (name, *host.matcher_names.get(name, ())) for name in host.tools}
+        return {name: (name, *host.own.matcher_names.get(name, ())) for name in host.tools}
 
     def _list_meant_tools(self, pattern: Pattern) -> list[str]:
         host = load_host(self.dialect.host)
-        tools = {name: ours for name, (ours, _) in host.tools.items() if name not in host.special_tools}
+        tools = {name: ours for name, (ours, _) in host.tools.items() if name not in host.own.special_tools}
         names = self.list_tool_names()
         meant = {ours for name, ours in tools.items() if any(map(pattern.search, names[name]))}
         own = {*tools.values()}

@@ -8,8 +8,8 @@ from typing import Any
 
 from boathook.sources.hooks_toml import MAX_DOTS_PER_LINE
 
-# A string, or a comment; in a string nothing is a comment.
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+# A string, or a comment; in a string nothing is a comment. One without an end is read once, not from each of its quotes again.
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
 def blank_comments(text: str) -> str:

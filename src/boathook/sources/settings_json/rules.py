@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from boathook.core.matcher import Pattern, compile_names, compile_pattern
 from boathook.core.value import Value
@@ -50,9 +51,15 @@ def read_rule(text: str) -> PermissionRule | None:
             tool = f"^{_build_glob(name, star='.*')}{'' if '*' in name else '(?:__.*)?'}$"
             return PermissionRule((), compile_pattern(tool), pattern)
         tools = _ALIASES.get(name, (name,))
-        return PermissionRule(tools, compile_names("|".join(tools)), pattern)
+        return PermissionRule(tools, _compile_tools(tools), pattern)
     except ConfigError:
         return None
+
+
+# Most rules of a file are about the same few tools.
+@lru_cache(maxsize=64)
+def _compile_tools(names: tuple[str, ...]) -> Pattern | None:
+    return compile_names("|".join(names))
 
 
 def _build_pattern(name: str, text: str) -> str:

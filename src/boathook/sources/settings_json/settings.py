@@ -65,18 +65,22 @@ def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hoo
 
 def shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:
     """Shadow equal entries: the user's counts, else the first of each scope, because it is not known yet which of them may run."""
-    first: dict[object, Hook] = {}
+    first: dict[object, dict[str, Hook]] = {}
+    equal_entries = []
     for hook in hooks:
+        by_scope = first.setdefault((hook.name, hook.handler), {})
+        equal_entries.append(by_scope)
         if hook.state == ARMED:
-            first.setdefault((hook.scope, hook.name, hook.handler), hook)
-    settled = []
-    for hook in hooks:
-        keys = [(scope, hook.name, hook.handler) for scope in (USER, hook.scope)]
-        winner = next((first[key] for key in keys if key in first), hook)
-        why = f"the same entry is in {winner.path} ({winner.place}); it runs once"
-        is_shadowed = winner is not hook and hook.state == ARMED
-        settled.append(hook.replace(state=SHADOWED, state_reason=why) if is_shadowed else hook)
-    return tuple(settled)
+            by_scope.setdefault(hook.scope, hook)
+    pairs = zip(hooks, equal_entries, strict=True)
+    return tuple(_shadow(hook, by_scope.get(USER) or by_scope.get(hook.scope)) for hook, by_scope in pairs)
+
+
+def _shadow(hook: Hook, winner: Hook | None) -> Hook:
+    if winner is None or winner is hook or hook.state != ARMED:
+        return hook
+    why = f"the same entry is in {winner.path} ({winner.place}); it runs once"
+    return hook.replace(state=SHADOWED, state_reason=why)
 
 
 def find_settings_project(project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:

@@ -13,7 +13,7 @@ from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Di
 from boathook.core.interpreters import SHELL_NAMES
 from boathook.core.matcher import Pattern
 from boathook.core.shell import ShellWord
-from boathook.hosts.host import list_host_names, load_host
+from boathook.hosts.host import EXIT_NOT_0, list_host_names, load_host
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
 from boathook.sources import shell_scripts
 from boathook.sources.agent_forms.hook_form import HookForm, find_form
@@ -59,6 +59,12 @@ def check_settings_hook(hook: Hook) -> list[Diagnostic]:
     if isinstance(hook.handler, Command) and hook.handler.shell != "powershell":
         diagnostics += _CommandChecker(hook, hook.handler).check()
     return diagnostics
+
+
+def _blocks_by_exit_1(hook: Hook) -> bool:
+    host = hook.dialect.host
+    is_call = hook.kind is not None and hook.kind.name == "pre-tool-call"
+    return bool(host) and is_call and load_host(host).own.blocking_exits == EXIT_NOT_0
 
 
 def _check_matcher(hook: Hook) -> list[Diagnostic]:
@@ -144,7 +150,7 @@ class _CommandChecker:
         # Another source may name its events in another way.
         event = self.form.events.get(hook.trigger)
         self.exit_2_blocks = (event is None or event.refuses) and not hook.background
-        self.can_block = self.exit_2_blocks and hook.on_failure != "block"
+        self.exit_1_passes = self.exit_2_blocks and hook.on_failure != "block" and not _blocks_by_exit_1(hook)
         # A line with `||` has an answer for a command that fails.
         self.handles_failure = command.words is None and "||" in command.text
 
@@ -170,7 +176,7 @@ class _CommandChecker:
         code = HookCode(self.hook, self.command.line, SHELL if is_line else "", self.exit_2_blocks, is_line=True)
         for mistake in find_mistakes(code):
             self._report(mistake.level, mistake.message, mistake.fix)
-        if self.can_block and is_line and shell_scripts.has_blocking_exit_1(self.command.text):
+        if self.exit_1_passes and is_line and shell_scripts.has_blocking_exit_1(self.command.text):
             self._report(WARNING, *EXIT_1_WARNING)
         for _, message, fix in describe_python_starts(self.hook, self.command.line, self.project):
             self._report(WARNING, message, fix)
@@ -251,7 +257,7 @@ class _CommandChecker:
         language = find_language(path, file.interpreter, is_for_shell=is_for_shell)
         for one in find_mistakes(HookCode(self.hook, text, language, self.exit_2_blocks)):
             self.diagnostics.append(Diagnostic(path, one.line, "", one.level, one.message, one.fix))
-        exit_line = find_blocking_exit_1(text) if self.can_block else None
+        exit_line = find_blocking_exit_1(text) if self.exit_1_passes else None
         if exit_line is not None:
             self.diagnostics.append(Diagnostic(path, exit_line, "", WARNING, *EXIT_1_WARNING))
         for line, message, fix in describe_python_starts(self.hook, text if is_for_shell else "", self.project):

@@ -54,6 +54,7 @@ MAX_SEARCHED_CHARS = 8192
 _MAX_HEADER_WARNINGS = 20
 _MIN_MILLISECONDS = 100
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+_SORTED_JSON = json.JSONEncoder(sort_keys=True)
 _ENTRY_FIX = '{"type": "command", "command": "…"}'
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 # An assignment may hold a secret, which must not become part of a name.
@@ -178,14 +179,15 @@ class _EntryReader:
 
     def _check_fields(self, kind: Any) -> dict[str, Any]:
         form = self.file.form
-        known_types = fields.ENTRY_TYPE_FIELD.replace(words=tuple(form.entry_fields))
-        rows = form.entry_fields.get(kind if isinstance(kind, str) else "", (known_types,))
+        rows = form.entry_fields.get(kind) if isinstance(kind, str) else None
+        if rows is None:
+            rows = (fields.ENTRY_TYPE_FIELD.replace(words=tuple(form.entry_fields)),)
         if kind == "prompt" and not self.row.prompts:
             events = ", ".join(name for name, row in form.events.items() if row.prompts)
             raise ConfigError(f"prompt hooks cannot run at {self.row.name}", fix=f"possible at: {events}")
         values = self.checker.check(rows, self.entry, self.place)
         if refusal := self.checker.refusal:
-            raise ConfigError(refusal.message, refusal.fix)
+            raise ConfigError(refusal.message, refusal.fix or self._find_misspelled_key())
         if values.get("asyncRewake"):
             message = "this engine cannot wake the agent: the hook runs in the background and its result is logged"
             self._report(WARNING, "asyncRewake", message)
@@ -195,6 +197,13 @@ class _EntryReader:
         if self.row.note:
             self.checker.report(WARNING, self.place, self.row.note)
         return values
+
+    def _find_misspelled_key(self) -> str:
+        """Return what was probably meant by a key that is not known, which may be the one that is missing."""
+        reports = (
+            one for one in self.checker.diagnostics if one.level == WARNING and one.fix.startswith("did you mean")
+        )
+        return next((f"{one.message}: {one.fix}" for one in reports), "")
 
     def _build_handler(self, values: dict[str, Any]) -> HookHandler:
         if "prompt" in values:
@@ -331,7 +340,7 @@ def _match_tools(row: HookEvent) -> Matcher:
 
 def name_entry(event: str, entry: Any, definition: Any) -> str:
     """Return the name of an entry: its event, a word for it, and a digest that changes with its definition."""
-    text = json.dumps([event, definition], sort_keys=True)
+    text = _SORTED_JSON.encode([event, definition])
     return f"{event}:{_label(entry)}#{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 

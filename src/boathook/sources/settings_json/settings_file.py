@@ -223,8 +223,8 @@ class _FileReader:
 
     def _add_entry(self, row: HookEvent, place: str, matcher: Any, entry: Any, warnings: list[Diagnostic]) -> None:
         hook = read_entry(self.file, row, place, matcher, entry)
-        problems = hook.diagnostics if hook.state == INVALID else (*warnings, *hook.diagnostics)
-        self.hooks.append(hook.replace(diagnostics=problems))
+        is_warned = warnings and hook.state != INVALID
+        self.hooks.append(hook.replace(diagnostics=(*warnings, *hook.diagnostics)) if is_warned else hook)
         if hook.state != INVALID and (second := self.form.failure_events.get(row.name)):
             # What is wrong with it was said already.
             hook = read_entry(self.file, second, hook.place, matcher, entry)
