@@ -85,7 +85,7 @@ MARKS_OF_KINDS: "tuple[tuple[str, tuple[str, ...], str], ...]" = (
 _PATH_KEYS = frozenset(
     (
         *("uri", "uris", "dir", "directory", "folder", "notebook", "document", "source", "destination"),
-        *("target", "dest", "dst", "output", "out"),
+        *("target", "dest", "dst", "output", "out", "targetnotebook"),
     )
 )
 _PATH_PARTS = ("path", "file")
@@ -113,6 +113,7 @@ TEXT_KEYS = frozenset(
         *("inserttext", "updatedcontent", "newvalue", "cellsource", "markdown", "blob", "edits"),
     )
 )
+_PATCH_KEYS = frozenset(("patch", "patchtext", "diff"))
 _SERVER_PREFIX = "mcp__"
 _kinds_of_tools = {name: kind for kind, names in TOOLS_OF_KINDS.items() for name in names}
 
@@ -187,7 +188,8 @@ def _find_shape(plain: str) -> str:
         return COMMAND
     if plain in _ADDRESS_KEYS or plain.endswith("url"):
         return ADDRESS
-    return PATH if is_path_key(plain) else ""
+    # A patch names its files.
+    return PATH if is_path_key(plain) or plain in _PATCH_KEYS else ""
 
 
 def is_path_key(plain: str) -> bool:
