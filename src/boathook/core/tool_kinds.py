@@ -65,7 +65,7 @@ _READ_MARKS = (
 )
 _SHELL_MARKS = (
     *("shell", "bash", "exec", "run", "command", "cmd", "terminal", "process", "script", "console", "eval", "repl"),
-    *("spawn", "launch", "start", "ssh", "python", "node", "stdin", "send_key", "sendkey"),
+    *("spawn", "launch", "start", "ssh", "python", "node", "stdin", "send_key", "sendkey", "_sh_", "_zsh_"),
 )
 # What the name of a tool or of a key has in it if it is about program code.
 _CODE_MARKS = (

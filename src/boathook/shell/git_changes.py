@@ -113,6 +113,15 @@ def _apply_patch(started: Started, arguments: list[str]) -> Changes:
     if not has_option(arguments, "", "--check", "--stat", "--numstat", "--summary"):
         yield from (PathChange(path, OVERLAY) for path in find_option_values(arguments, "--directory"))
         yield from read_diff(started.input_text)
+        yield from list_diffed_paths(started)
+
+
+def list_diffed_paths(started: Started) -> Changes:
+    """`git diff TREE -- PATH… | git apply`: what is applied is about these paths."""
+    for feeder in started.feeders:
+        words = list(feeder.words)
+        if feeder.name == "git" and "--" in words:
+            yield from (PathChange(path, TREE) for path in words[words.index("--") + 1 :] if path not in (".", ":/"))
 
 
 def _write_report(_: Started, arguments: list[str]) -> Changes:

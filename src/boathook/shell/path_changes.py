@@ -21,7 +21,7 @@ from boathook.shell.file_changes import (
 )
 from boathook.shell.find_search import list_found_paths
 from boathook.shell.found_paths import remove_prefix_of_path
-from boathook.shell.git_changes import list_git_changes
+from boathook.shell.git_changes import list_diffed_paths, list_git_changes
 from boathook.shell.known_programs import KNOWN_PROGRAMS
 from boathook.shell.path_change import CREATE, EXACT, OVERLAY, TREE, Changes, PathChange, Rule
 from boathook.shell.started_program import Started
@@ -136,6 +136,7 @@ def _patch(started: Started, arguments: list[str]) -> Changes:
     yield from (PathChange(path) for path in find_option_values(arguments, "-o", "--output", "-r", "--reject-file"))
     yield from (PathChange(path) for path in [one for one in list_operands(arguments) if one not in folders][:1])
     yield from read_diff(started.input_text)
+    yield from list_diffed_paths(started)
 
 
 def _copy_archive(started: Started, arguments: list[str]) -> Changes:
@@ -214,9 +215,11 @@ RULES: dict[str, Rule] = {
         ("ed", "ex", "vi", "vim", "nvim", "nano", "emacs", "pico", "micro", "code", "code-insiders", "cursor"),
         change_exactly,
     ),
-    **dict.fromkeys(("shred", "wipe", "trash", "trash-put", "trash-rm", "gio", "rimraf"), change_trees),
+    **dict.fromkeys(
+        ("shred", "wipe", "trash", "trash-put", "trash-rm", "gio", "rimraf", "rename", "prename"), change_trees
+    ),
     **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl", "chflags", "setfattr", "xattr"), change_access),
-    **dict.fromkeys(("mv", "gmv", "rename"), move_paths),
+    **dict.fromkeys(("mv", "gmv"), move_paths),
     **dict.fromkeys(("cp", "gcp", "scp", "ditto"), copy_paths),
     **dict.fromkeys(("ln", "link"), link_paths),
     **dict.fromkeys(("rsync", "rclone"), synchronize_folders),
