@@ -114,6 +114,7 @@ TEXT_KEYS = frozenset(
     )
 )
 _PATCH_KEYS = frozenset(("patch", "patchtext", "diff"))
+_PATCH_START = "*** Begin Patch"
 _SERVER_PREFIX = "mcp__"
 _kinds_of_tools = {name: kind for kind, names in TOOLS_OF_KINDS.items() for name in names}
 
@@ -180,6 +181,8 @@ def _find_shapes(tool_input: "Any") -> "set[str]":
             pending.extend(item.values())
         elif isinstance(item, list | tuple):
             pending.extend(item)
+        elif isinstance(item, str) and _PATCH_START in item:
+            shapes.add(PATH)
     return shapes
 
 
