@@ -456,11 +456,11 @@ console.log(JSON.stringify(said))
 """
 
 
-def _drive(project) -> subprocess.CompletedProcess[str]:
+def _drive(project, driver: str = DRIVER) -> subprocess.CompletedProcess[str]:
     folder = project.base / "drive"
     folder.mkdir(exist_ok=True)
     shutil.copy(file_of(project, "opencode"), folder / "boathook.mjs")
-    (folder / "drive.mjs").write_text(DRIVER)
+    (folder / "drive.mjs").write_text(driver)
     argv = ["node", str(folder / "drive.mjs"), str(project.path)]
     return subprocess.run(argv, capture_output=True, text=True, env=project.environment, timeout=60)
 
@@ -563,6 +563,36 @@ def test_a_plugin_without_its_engine_refuses_nothing_if_the_person_wants_that(pr
     done = _drive(project)
     assert (done.returncode, "refused" in json.loads(done.stdout)) == (0, False)
     assert "boathook: pre-tool-call: boathook cannot start" in done.stderr
+
+
+BATCH_DRIVER = """
+const { Boathook } = await import("./boathook.mjs")
+const hooks = await Boathook({ directory: process.argv[2] })
+const said = []
+for (const command of ["ls", "rm -rf x", "pwd"]) {
+  const calls = [{ tool: "read", parameters: { filePath: "x" } }, { tool: "bash", parameters: { command } }]
+  const output = { args: { tool_calls: calls } }
+  try {
+    await hooks["tool.execute.before"]({ tool: "batch", sessionID: "s", callID: "c" }, output)
+    said.push(output.args.tool_calls[1].parameters)
+  } catch (error) { said.push(error.message) }
+}
+console.log(JSON.stringify(said))
+"""
+
+
+@needs_node
+def test_the_plugin_of_opencode_asks_about_every_call_in_a_batch(project):
+    project.write_hook(
+        "guard", script="grep -q 'rm -rf' || exit 0; echo no >&2; exit 2", fields={"matcher": "{tool: ^Shell$}"}
+    )
+    project.write_hook(
+        "rewrite",
+        script="""echo '{"modified_input": {"command": "pwd"}}'""",
+        fields={"matcher": "{tool: ^Shell$, pattern: '^ls$'}"},
+    )
+    install(project, "opencode")
+    assert json.loads(_drive(project, BATCH_DRIVER).stdout) == [{"command": "pwd"}, "no", {"command": "pwd"}]
 
 
 @needs_node

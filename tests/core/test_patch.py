@@ -139,13 +139,43 @@ def test_a_patch_in_a_command_is_read_in_any_quotes(command):
     assert [file for file in read_call_patch(event) if file.path == ".env" and "A=1" in file.text]
 
 
+ENTERED = {
+    "and": ("cd secrets && apply_patch", ["secrets/key"]),
+    "a shell in quotes": ('bash -lc "cd secrets; apply_patch', ["secrets/key"]),
+    "an option": ("cd -P -- secrets; apply_patch", ["secrets/key"]),
+    "quotes": ("(cd 'my own'/\"secrets\"; apply_patch", ["my own/secrets/key"]),
+    "one after the other": ("cd . && cd a && pushd b/ && apply_patch", ["a/key", "b/key", "a/b/key"]),
+    "from the root": ("cd a; cd /b; apply_patch", ["a/key", "/b/key"]),
+    "nowhere": ("apply_patch", []),
+}
+
+
+@pytest.mark.parametrize(("start", "paths"), ENTERED.values(), ids=ENTERED)
+def test_a_patch_in_a_command_is_applied_in_the_folder_that_the_command_enters(start, paths):
+    lines = "*** Begin Patch\n*** Update File: key\n@@\n-cd x\n+cd y\n*** Delete File: /etc/a\n*** End Patch"
+    event = Event.of("pre-tool-call", tool_name="Shell", tool_input={"command": f"{start} <<'E'\n{lines}\nE\n"})
+    assert [file.path for file in read_call_patch(event)] == ["key", "/etc/a", *paths]
+
+
 def test_the_text_of_an_ordinary_patch_in_a_command_is_read_once():
     command = "apply_patch <<'E'\n*** Begin Patch\n*** Add File: a\n+print('x\\n')\n*** End Patch\nE\n"
     event = Event.of("pre-tool-call", tool_name="Shell", tool_input={"command": command})
     assert read_call_patch(event) == (PatchedFile("a", "write", "print('x\\n')\n"),)
 
 
-@pytest.mark.parametrize("part", ["*** Add File: a ", '"*** Add File: a" ', "*** Move to: a\\n", '" ', "\\\n", "'a'\t"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "*** Add File: a ",
+        "cd a; *** Add File: a\n",
+        "\ncd ",
+        '"*** Add File: a" ',
+        "*** Move to: a\\n",
+        '" ',
+        "\\\n",
+        "'a'\t",
+    ],
+)
 def test_no_command_makes_reading_slow(part):
     def read(size: int) -> object:
         command = "apply_patch *** Update File: a\n" + part * size

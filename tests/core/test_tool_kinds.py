@@ -23,6 +23,11 @@ SERVER_TOOLS = [
         ("fs__move_file", {old: "a", new: "b"}, {WRITES})
         for old, new in (("src", "dst"), ("src", "dest"), ("from", "to"))
     ),
+    ("fs__apply_diff", {"diff": "--- a"}, {WRITES}),
+    ("copilot__applyPatch", {"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, {WRITES}),
+    ("notes__patch", {"patchText": "*** Begin Patch"}, {WRITES}),
+    ("notes__show_diff", {"diff": "--- a"}, {READS}),
+    ("nb__edit_notebook", {"target_notebook": "a"}, {WRITES}),
     ("fs__rm", {"path": "a"}, {WRITES}),
     ("fs__rm-file", {"path": "a"}, {WRITES}),
     ("fs__rmdir", {"path": "a"}, {WRITES}),

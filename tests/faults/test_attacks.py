@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -312,6 +313,19 @@ def test_a_caller_that_closed_its_output_still_gets_the_exit_code(project: Fault
     argv = ["/bin/sh", "-c", 'exec "$@" >&- 2>&-', "sh", *project.make_run_argv()]
     ended = subprocess.run(argv, env=project.environment, input=project.make_stdin(), timeout=20)
     assert ended.returncode == 2
+
+
+@pytest.mark.parametrize(("script", "code"), [(NO, 2), ("exit 0", 0)], ids=["blocked", "allowed"])
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", ">/dev/full"])
+def test_an_agent_that_reads_json_gets_the_exit_code_if_it_closed_its_output(
+    project: FaultProject, script: str, code: int, closed: str
+) -> None:
+    project.write_hook("guard", script, timeout=LONG_MS)
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(project.path), "tool_name": "Bash"}
+    argv = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *project.make_run_argv("--host", "claude")]
+    data = json.dumps({**event, "tool_input": {"command": "ls"}}).encode()
+    ended = subprocess.run(argv, env=project.environment, input=data, timeout=20)
+    assert ended.returncode == code
 
 
 def test_a_host_may_fork_after_loading(project: FaultProject) -> None:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boathook.core.file_writes import list_writes
 from boathook.core.tool_kinds import MCP, WRITES, find_call_kinds
 from boathook.dialects.dialect import find_host_dialect
+from boathook.errors import BeyondLimits
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_calls import MAX_SPLITS, list_server_names
 
@@ -66,6 +68,22 @@ def test_a_matcher_finds_the_tool_of_a_server_although_another_agent_has_that_na
     event = find_host_dialect(host).read_event(json.dumps(payload).encode(), event_name)
     assert wanted in event.tool_names
     assert MCP in find_call_kinds(event.tool_names, event.tool_input)
+
+
+@pytest.mark.parametrize("arguments", [{"path": "a"}, '{"path": "a"}', '{"p\\u0061th": "\\u0061"}'])
+def test_the_input_of_the_tool_of_a_server_is_read_if_it_is_a_text(arguments):
+    parameters = {"server_name": "fs", "tool_name": "write_file", "arguments": arguments}
+    payload = {"preToolUse": {"toolName": "use_mcp_tool", "parameters": parameters}}
+    event = find_host_dialect("cline").read_event(json.dumps(payload).encode(), "pre-tool-call")
+    assert event.tool_input["arguments"] == {"path": "a"}
+    assert [write.path for write in list_writes(event)] == ["a"]
+
+
+def test_the_input_of_the_tool_of_a_server_that_cannot_be_read_is_refused():
+    parameters = {"server_name": "fs", "tool_name": "write_file", "arguments": '{"path": ' + "[" * 1000}
+    payload = {"preToolUse": {"toolName": "use_mcp_tool", "parameters": parameters}}
+    with pytest.raises(BeyondLimits):
+        find_host_dialect("cline").read_event(json.dumps(payload).encode(), "pre-tool-call")
 
 
 @pytest.mark.parametrize("name", ["write_file", "write_to_file", "create_file"])

@@ -255,6 +255,17 @@ def test_with_hooks_broken_allow_a_tool_call_goes_on_with_a_message_in_every_age
             _check_answer(_run(project, host, event), expected, project, host, CAUSES[damage])
 
 
+@pytest.mark.parametrize(("event", "code"), [("PreToolUse", 2), ("Stop", 0)])
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", ">/dev/full"])
+def test_an_answer_that_cannot_be_written_is_an_exit_code(project, env, event, code, closed):
+    _remove_library(env)
+    line = command_line.make_command_line(load_setup("claude"), event, context_of(project, "claude"))
+    payload = _make_payload(project, "claude", event)
+    argv = ["/bin/sh", "-c", f"exec {closed}\n{line}"]
+    done = subprocess.run(argv, input=payload, cwd=project.path, env=project.environment, timeout=60)
+    assert done.returncode == code
+
+
 def test_what_is_whole_answers_nothing_in_every_agent(project, env):
     _install_files(project)
     for host, rows in ANSWERS.items():

@@ -40,7 +40,15 @@ _NAME_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _FOLDER_CHANGES = ("cd", "pushd")
 _FOLDER_KEYS = ("cwd", "workdir", "work_dir", "directory", "dir")
 # Programs that change a path without naming it.
-_IMPLIED_PATHS = {"clean": ".", "stash": ".", "uv": ".venv", "find": ".", "fd": ".", "fdfind": "."}
+_IMPLIED_PATHS = {
+    "clean": ".",
+    "stash": ".",
+    "sparse-checkout": ".",
+    "uv": ".venv",
+    "find": ".",
+    "fd": ".",
+    "fdfind": ".",
+}
 # Programs that may print what another one then runs or changes.
 _PRINTERS = frozenset(("base64", "base32", "xxd", "printf", "openssl", "rev", "tr", "eval"))
 # Programs that take what they change from what another one lists.
@@ -67,6 +75,7 @@ _LISTERS = frozenset(
         *("git", "locate", "plocate", "mlocate", "mdfind", "tree", "du"),
     )
 )
+_PATHSPEC_MARKS = (" :!", " :^", " :(", " :/")
 _MODULE = ("boathook", ".")
 _PATCH_LINES = ("*** ", "+++ ", "--- ", "rename ")
 
@@ -202,6 +211,9 @@ def _may_change(
             return False
         tokens = _list_redirection_targets(text)
     elif not _PRINTERS.isdisjoint(names) or (not _TAKERS.isdisjoint(names) and not _LISTERS.isdisjoint(names)):
+        return True
+    # A path of git's that begins with a colon is more than a path.
+    if has_verb and any(mark in text for mark in _PATHSPEC_MARKS):
         return True
     if not _VAGUE.isdisjoint(_expand_home("".join(tokens) if not has_verb else text, home)):
         return True

@@ -24,6 +24,9 @@ _BLANKS = (
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
+# A change of folder in a shell command, up to the folder.
+_ENTERS = r"(?:^|[\s;&|({\"'`])(?:cd|pushd)[ \t]+(?:-[-\w@]*[ \t]+)*"
+_MAX_ENTERED_FOLDERS = 16
 # What a shell takes out of a word.
 _QUOTES = "\"'`\\"
 
@@ -137,9 +140,28 @@ def _read_hunks(lines: list[str]) -> tuple[list[str], list[str]]:
 
 def _read_shell_patch(command: str) -> Iterator[PatchedFile]:
     """Yield what a patch in a shell command does; its lines may be in quotes, or have escapes for line ends."""
-    yield from _list_spellings(read_patch(command))
+    files = [*_list_spellings(read_patch(command))]
     if any(map(_has_quoted_header, command.split("\n"))):
-        yield from _list_spellings(read_patch(_split_words(command)))
+        files += _list_spellings(read_patch(_split_words(command)))
+    yield from files
+    for folder in _list_entered_folders(command) if files else ():
+        yield from (file.replace(path=f"{folder}/{file.path}") for file in files if not file.path.startswith("/"))
+
+
+def _list_entered_folders(command: str) -> tuple[str, ...]:
+    """Return the folders in which a command may apply its patch (`cd x && apply_patch`): each alone, and from the one before."""
+    import re
+
+    # A line that a patch adds or removes is not a command.
+    lines = "\n".join(line for line in command.replace("\\\n", "").split("\n") if not line.startswith(("+", "-")))
+    words = re.findall(rf"{_ENTERS}((?:\"[^\"\n]*\"|'[^'\n]*'|\\.|[^\s;&|()\"'])+)", lines)
+    folders: list[str] = []
+    before = ""
+    plain = ["".join(sign for sign in word if sign not in _QUOTES).rstrip("/") for word in words]
+    for folder in [folder for folder in plain if folder not in ("", ".")][:_MAX_ENTERED_FOLDERS]:
+        before = folder if folder.startswith(("/", "~")) or not before else f"{before}/{folder}"
+        folders += (folder, before)
+    return tuple(dict.fromkeys(folders))
 
 
 def _has_quoted_header(line: str) -> bool:

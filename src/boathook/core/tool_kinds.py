@@ -65,7 +65,7 @@ _READ_MARKS = (
 )
 _SHELL_MARKS = (
     *("shell", "bash", "exec", "run", "command", "cmd", "terminal", "process", "script", "console", "eval", "repl"),
-    *("spawn", "launch", "start", "ssh", "python", "node", "stdin", "send_key", "sendkey"),
+    *("spawn", "launch", "start", "ssh", "python", "node", "stdin", "send_key", "sendkey", "_sh_", "_zsh_"),
 )
 # What the name of a tool or of a key has in it if it is about program code.
 _CODE_MARKS = (
@@ -85,7 +85,7 @@ MARKS_OF_KINDS: "tuple[tuple[str, tuple[str, ...], str], ...]" = (
 _PATH_KEYS = frozenset(
     (
         *("uri", "uris", "dir", "directory", "folder", "notebook", "document", "source", "destination"),
-        *("target", "dest", "dst", "output", "out"),
+        *("target", "dest", "dst", "output", "out", "targetnotebook"),
     )
 )
 _PATH_PARTS = ("path", "file")
@@ -113,6 +113,8 @@ TEXT_KEYS = frozenset(
         *("inserttext", "updatedcontent", "newvalue", "cellsource", "markdown", "blob", "edits"),
     )
 )
+_PATCH_KEYS = frozenset(("patch", "patchtext", "diff"))
+_PATCH_START = "*** Begin Patch"
 _SERVER_PREFIX = "mcp__"
 _kinds_of_tools = {name: kind for kind, names in TOOLS_OF_KINDS.items() for name in names}
 
@@ -179,6 +181,8 @@ def _find_shapes(tool_input: "Any") -> "set[str]":
             pending.extend(item.values())
         elif isinstance(item, list | tuple):
             pending.extend(item)
+        elif isinstance(item, str) and _PATCH_START in item:
+            shapes.add(PATH)
     return shapes
 
 
@@ -187,7 +191,8 @@ def _find_shape(plain: str) -> str:
         return COMMAND
     if plain in _ADDRESS_KEYS or plain.endswith("url"):
         return ADDRESS
-    return PATH if is_path_key(plain) else ""
+    # A patch names its files.
+    return PATH if is_path_key(plain) or plain in _PATCH_KEYS else ""
 
 
 def is_path_key(plain: str) -> bool:

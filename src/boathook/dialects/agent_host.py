@@ -34,6 +34,7 @@ from boathook.hosts.host import (
 )
 from boathook.hosts.shell_words import is_word_list, join_command, replace_command
 from boathook.hosts.tool_calls import (
+    SERVER_ARGUMENTS,
     find_key_conflict,
     list_server_names,
     normalize_input,
@@ -145,6 +146,9 @@ class AgentHost(HostDialect):
         server_names = self._list_server_names(name, {**data, "tool_input": tool_input})
         ours = server_names[0] if server_names and ours == name else ours
         tool_input = normalize_input(tools, name, tool_input)
+        if name in self.host.server_callers and isinstance(tool_input, dict) and SERVER_ARGUMENTS in tool_input:
+            arguments = _parse_object(tool_input[SERVER_ARGUMENTS], must_be_read=kind.is_pre)
+            tool_input = {**tool_input, SERVER_ARGUMENTS: arguments}
         data[HOST_TOOL], data["tool_name"] = name, ours
         if isinstance(tool_input, dict):
             if kind.is_pre and (conflict := find_key_conflict(renames, tool_input)):

@@ -243,6 +243,9 @@ def _find_call(
     # A name with other signs has a second one.
     if name.startswith("mcp__") and not (name.isascii() and name.replace("-", "_").isidentifier()):
         return None
+    # The input of the tool of a server may be a text as well.
+    if name in rule["server_callers"]:
+        return None
     if tools is not None and rule["server_tool"] and name not in tools:
         server_names = _list_names_of_servers(rule, name, {**event, "tool_input": tool_input})
         all_names = (*all_names, *server_names) if known else (*server_names, name)

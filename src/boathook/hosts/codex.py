@@ -64,7 +64,7 @@ def make_setup() -> h.Setup:
         max_seconds={"SessionEnd": 3, "Interrupt": 3},
         switches=(Switch(("features", "hooks"), off=False, user=("config.toml",), project=(".codex/config.toml",)),),
         runs_itself=("codex",), evidence="they are its own; it reads no other files", has_entry_trust=True,
-        off_options=("--disable hooks", "--ignore-user-config"),
+        off_options=("--disable hooks", "--ignore-user-config", "features disable hooks", "features disable codex_hooks"),
         folder_trust=FolderTrust("config.toml", ("projects",), "trusted", needed=True),
         agent_variables=("CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"),
         packages=("@openai/codex",),

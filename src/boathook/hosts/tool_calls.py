@@ -21,6 +21,8 @@ _ITEM_KEYS = {
 }
 # Other keys for the same command.
 COMMAND_KEYS = ("command", "args", "cmd")
+# Where a tool that calls the tool of any server has the input of that one, which may be JSON in a text.
+SERVER_ARGUMENTS = "arguments"
 # So many ways to split the name of a server's tool are tried.
 MAX_SPLITS = 16
 # Instead of a host's key: the host expresses this in a way that has no counterpart here.

@@ -100,6 +100,13 @@ function replaceFields(target, source) {
   Object.assign(target, source)
 }
 
+// OpenCode's tool `batch` runs other tools without telling plugins: they are asked about here, before the batch itself.
+function listCalls(tool, args) {
+  const inner = tool === "batch" && Array.isArray(args?.tool_calls) ? args.tool_calls : []
+  const calls = inner.filter((call) => typeof call?.tool === "string")
+  return [...calls.map((call) => [call.tool, (call.parameters ??= {})]), [tool, args]]
+}
+
 export const Boathook = async ({ directory }) => {
   // sessions of subagents, which are not sessions of the person
   const children = new Set()
@@ -153,9 +160,11 @@ export const Boathook = async ({ directory }) => {
       })
     },
     "tool.execute.before": async (input, output) => {
-      const answer = await ask("pre-tool-call", makeCall(input, output.args))
-      if (answer?.refused) throw new Error(answer.refused)
-      if (answer?.modified_input) replaceFields(output.args, answer.modified_input)
+      for (const [name, args] of listCalls(input.tool, output.args)) {
+        const answer = await ask("pre-tool-call", makeCall({ ...input, tool: name }, args))
+        if (answer?.refused) throw new Error(answer.refused)
+        if (answer?.modified_input) replaceFields(args, answer.modified_input)
+      }
     },
     "tool.execute.after": async (input, output) => {
       const answer = await ask("post-tool-call", { ...makeCall(input, input.args), tool_output: output.output ?? "" })

@@ -94,11 +94,22 @@ def _inheritable() -> list[int]:
 def prepare_own_process() -> Spawn:
     if not _HAS_SETSID:
         return spawn_shared
-    # 0, 1 and 2 must be taken, so that no pipe of ours gets one of these numbers.
-    while os.open(os.devnull, os.O_RDWR) < 3:
-        continue
+    _take_standard_numbers()
     _close_on_exec()
     return spawn_posix
+
+
+def _take_standard_numbers() -> None:
+    """Take 0, 1 and 2 where the caller closed them, so that no pipe or file of ours gets one of these numbers.
+
+    What takes them can be neither read nor written as the number says: an answer that has nowhere to go must fail, because
+    then the exit code says what was decided.
+    """
+    for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)
 
 
 def _close_on_exec() -> None:

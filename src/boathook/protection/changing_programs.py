@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from boathook.core.interpreters import SHELLS, list_interpreter_names
+from boathook.shell.git_changes import REPORT_OPTION
 from boathook.shell.path_changes import RULES
 from boathook.shell.wrappers import WRAPPERS
 
 # Programs that are called all day, and change something only with one of these words.
 BY_WORD = frozenset(("git", "find"))
 _WORDS = (
-    *("checkout", "restore", "clean", "stash", "apply", "am", "archive", "worktree"),
+    *("checkout", "restore", "clean", "stash", "apply", "am", "archive", "worktree", "sparse-checkout", "format-patch"),
+    *("bundle", "checkout-index", REPORT_OPTION),
     *("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fprint0", "-fls"),
 )
 _STREAM_EDITORS = ("awk", "gawk", "mawk", "nawk", "sed", "gsed")

@@ -13,7 +13,8 @@ from boathook.shell.started_program import Started
 _STRING = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"|`((?:\\.|[^`\\\n])*)`")
 _CHANGES = re.compile(
     r"writ|open\s*\([^)]*,[^)]*[\"'][rbt]*[wax+]|[\"']\s*>|unlink|remove|rmtree|rmdir|rename|replace|move|copy|chmod|chown|truncate|mkdir|touch|symlink|link\s*\("
-    r"|\brm\s*\(|rm_r|rm_f|rmsync|rimraf|delete|extractall|spew|file_put_contents|dump|save|print\s*>|>\s*[\"']|\bw[ \t]+[~/.]",
+    r"|\brm\s*\(|rm_r|rm_f|rmsync|rimraf|delete|extractall|spew|file_put_contents|dump|save|print\s*>|>\s*[\"']"
+    r"|\b(?:w|wq)!?[ \t]+[~/.]",
     re.IGNORECASE,
 )
 _RUNS = re.compile(r"system|popen|subprocess|exec|spawn|shell|run\s*\(|`|qx|\|\s*getline|call\s*\(", re.IGNORECASE)

@@ -26,7 +26,12 @@ from boathook.protection.code_texts import (
     may_run_commands,
 )
 from boathook.protection.file_view import FileView
-from boathook.protection.own_programs import describe_agent_start, describe_own_command
+from boathook.protection.own_programs import (
+    describe_agent_start,
+    describe_found_killing,
+    describe_killing,
+    describe_own_command,
+)
 from boathook.protection.package_changes import OWN_PACKAGE, describe_package_change
 from boathook.protection.path_match import PlaceFinder
 from boathook.protection.protection import ProtectedPlace, Protection
@@ -133,6 +138,8 @@ class _Examination:
         for started in reader.started:
             if what := self._judge_program(started, reader, scope.links):
                 return what
+        if what := describe_found_killing(reader.started):
+            return what
         if not reader.is_complete and (place := self._find_named_place(reader, scope.links)):
             return f"do something that is too long or too deep to be read, and names {_describe(place)}"
         return ""
@@ -160,6 +167,7 @@ class _Examination:
             describe_own_command(started, self._protection, self._view)
             or describe_package_change(started, self._protection, self._view)
             or describe_agent_start(started, self._protection.agents)
+            or describe_killing(started)
         )
 
     def _names_own_command(self, words: tuple[str, ...]) -> bool:

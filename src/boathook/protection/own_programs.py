@@ -21,6 +21,9 @@ _HELP = frozenset(("--help", "-h", "--version", "-V"))
 _FOLDERS = (*list_user_folders(SOURCES), CACHE_FOLDER)
 FOLDER_VARIABLES = tuple(folder.variable.decode() for folder in _FOLDERS)
 _FOLDER_OPTIONS = tuple(f"--{folder.option}" for folder in _FOLDERS)
+_KILLERS, _PROCESS_FINDERS = ("pkill", "killall", "skill"), ("pgrep", "pidof")
+# What is in the command line of every process of the engine.
+_PROCESS_NAMES = (OWN_PACKAGE, "hook_entry")
 # Options with which a command changes files of the project, wherever the home folder is.
 _PROJECT_OPTIONS = ("--project", "--move", "--fix")
 
@@ -128,6 +131,24 @@ def _list_moved_folders(home: str, protection: Protection) -> list[tuple[Protect
 
 def _find_real(path: str, view: FileView) -> str:
     return view.find_real(resolve_parents(path.replace(UNKNOWN, "_"), view.find_real)).rstrip("/").lower()
+
+
+def describe_killing(started: Started) -> str:
+    """Return what is done if processes of the engine are ended by their name: hooks that it runs then decide nothing."""
+    if started.name not in _KILLERS or not _names_engine(started):
+        return ""
+    return "end boathook while it asks hooks, so that they decide nothing"
+
+
+def describe_found_killing(programs: list[Started]) -> str:
+    """Return the same for `kill $(pgrep boathook)`: one program finds the processes, another one ends them."""
+    is_found = any(started.name in _PROCESS_FINDERS and _names_engine(started) for started in programs)
+    is_killing = any(started.name == "kill" for started in programs)
+    return "end boathook while it asks hooks, so that they decide nothing" if is_found and is_killing else ""
+
+
+def _names_engine(started: Started) -> bool:
+    return any(name in word for word in started.words[1:] for name in _PROCESS_NAMES)
 
 
 def describe_agent_start(started: Started, agents: tuple[AgentProgram, ...]) -> str:

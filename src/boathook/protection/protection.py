@@ -17,7 +17,7 @@ _COMMON_NAMES = frozenset(
 )
 _ENVIRONMENT_NAMES = (".venv", "venv", "env")
 # Words of command lines that take guards away without naming a place.
-_COMMAND_WORDS = ("boathook", "uninstall", "uninstall-all", "uninject", "home=")
+_COMMAND_WORDS = ("boathook", "hook_entry", "hook_entry.py", "uninstall", "uninstall-all", "uninject", "home=")
 
 
 class ProtectedPlace(Value):

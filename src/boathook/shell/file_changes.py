@@ -105,6 +105,12 @@ def link_paths(_: Started, arguments: list[str]) -> Changes:
     if target is None:
         target = sources[0].rstrip("/").rpartition("/")[2] if sources else None
     yield from _put_files(sources, target, EXACT)
+    # It takes the place of a link to a folder.
+    is_replacing = has_option(arguments, "f", "--force") and has_option(
+        arguments, "nT", "--no-dereference", "--no-target-directory"
+    )
+    if is_replacing and target is not None and not target.endswith(("/", ".")):
+        yield PathChange(target, TREE, takes_link=True)
 
 
 def synchronize_folders(_: Started, arguments: list[str]) -> Changes:

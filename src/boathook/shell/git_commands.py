@@ -24,7 +24,7 @@ def list_git_texts(arguments: list[str]) -> list[str]:
     if rest[:1] == ["config"]:
         settings += list_operands(rest)[2:]
     texts = [text.removeprefix("!") for text in settings if text.startswith("!") or " " in text]
-    texts += find_option_values(rest[1:], *_COMMAND_OPTIONS)
+    texts += find_option_values(rest[1:], *_COMMAND_OPTIONS, *(("-u",) if rest[:1] == ["clone"] else ()))
     texts += find_option_values(rest, *{word.partition("=")[0] for word in rest if _FILTER.match(word)})
     texts += [
         word.removeprefix(_COMMAND_ADDRESS).replace("%", "") for word in rest if word.startswith(_COMMAND_ADDRESS)

@@ -31,7 +31,9 @@ _COMMAND_TAKERS = frozenset(
     ("rsync", "tar", "bsdtar", "gtar", "zip", "vi", "vim", "nvim", "ex", "sqlite3", "sed", "gsed", "make", "gmake")
 )
 # What may be before a command in such a word.
-_TEXT_MARK = re.compile(r"^(?:-*[\w-]+=)?(?:exec=|[:+]*!|[:+]*silent !|\.(?:shell|system)\s+|\d*e\s+)?\s*")
+_TEXT_MARK = re.compile(
+    r"^(?:-*[\w-]+=)?(?:exec=|[:+]*!|[:+]*silent !|\.?(?:platform )?(?:shell|system)\s+|\d*e\s+)?\s*"
+)
 _MESSAGE_OPTIONS = ("-m", "--message", "-t", "--title", "-b", "--body", "--description", "-d")
 _MAX_ARGUMENT_CHARS = 4096
 _SHELL_OPTION = re.compile(r"-\w*c")
@@ -124,6 +126,7 @@ _SPECIAL_TEXTS: dict[str, Callable[[Started], list[str]]] = {
     "ssh": _list_remote_texts,
     "git": lambda started: list_git_texts(list(started.words[1:])),
     **dict.fromkeys(("make", "gmake"), _list_make_texts),
+    "man": lambda started: find_option_values(list(started.words[1:]), "-P", "--pager"),
     "nix-shell": lambda started: find_option_values(list(started.words[1:]), "--run", "--command"),
     "flatpak-spawn": lambda started: [" ".join(list_operands(started.words[1:]))],
     "crontab": lambda started: [_CRON_TIMES.sub("", line) for line in started.input_text.split("\n")],

@@ -21,12 +21,17 @@ from boathook.shell.file_changes import (
 )
 from boathook.shell.find_search import list_found_paths
 from boathook.shell.found_paths import remove_prefix_of_path
-from boathook.shell.git_changes import list_git_changes
+from boathook.shell.git_changes import list_diffed_paths, list_git_changes
 from boathook.shell.known_programs import KNOWN_PROGRAMS
 from boathook.shell.path_change import CREATE, EXACT, OVERLAY, TREE, Changes, PathChange, Rule
 from boathook.shell.started_program import Started
 
 _NOWHERE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "-", "")
+# Where the results of a query go, or a copy of a database.
+_QUERY_OUTPUT = re.compile(
+    r"^\s*\.(?:output|once|backup|save|clone|log)\s+['\"]?([^'\"\n]+)|\binto\s+['\"]([^'\"\n]+)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _INPLACE = re.compile(r"-[A-Za-z0-9]*i.*")
 
 
@@ -126,8 +131,21 @@ def _download(_: Started, arguments: list[str]) -> Changes:
 
 
 def _patch(started: Started, arguments: list[str]) -> Changes:
-    yield from (PathChange(path) for path in list_operands(arguments)[:1])
+    folders = find_option_values(arguments, "-d", "--directory")
+    yield from (PathChange(path, OVERLAY) for path in folders)
+    yield from (PathChange(path) for path in find_option_values(arguments, "-o", "--output", "-r", "--reject-file"))
+    yield from (PathChange(path) for path in [one for one in list_operands(arguments) if one not in folders][:1])
     yield from read_diff(started.input_text)
+    yield from list_diffed_paths(started)
+
+
+def _copy_archive(started: Started, arguments: list[str]) -> Changes:
+    """`cpio`, `pax`: into a folder that an option names, or that is the last word."""
+    yield from _unpack(started, arguments)
+    yield from (PathChange(path, OVERLAY) for path in find_option_values(arguments, "-D", "--directory"))
+    yield from (PathChange(path) for path in find_option_values(arguments, "-O", "-F", "-f", "--file"))
+    if has_option(arguments, "pw", "--pass-through"):
+        yield from (PathChange(path, OVERLAY) for path in list_operands(arguments)[-1:])
 
 
 def _make_folder(_: Started, arguments: list[str]) -> Changes:
@@ -147,8 +165,10 @@ def _contain(started: Started, arguments: list[str]) -> Changes:
         yield from (PathChange(operands[-1], way) for way in (EXACT, OVERLAY))
 
 
-def _query(_: Started, arguments: list[str]) -> Changes:
+def _query(started: Started, arguments: list[str]) -> Changes:
     operands = list_operands(arguments)
+    for text in (*operands[1:], *find_option_values(arguments, "-cmd"), started.input_text):
+        yield from (PathChange(match[1] or match[2]) for match in _QUERY_OUTPUT.finditer(text))
     is_reading = "-readonly" in arguments or (
         len(operands) > 1 and re.match(r"\s*(select|\.schema|\.tables|\.dump)\b", operands[1], re.I)
     )
@@ -166,8 +186,16 @@ def _write_history(_: Started, arguments: list[str]) -> Changes:
 
 
 def _run_module(started: Started, arguments: list[str]) -> Changes:
-    if "-m" in arguments and "venv" in arguments and has_option(arguments, "", "--clear", "--upgrade"):
-        yield from _make_environment(started, arguments[arguments.index("venv") + 1 :])
+    words = arguments[arguments.index("-m") + 1 :] if "-m" in arguments else []
+    module, behind = next(iter(words), ""), words[1:]
+    if module == "venv" and has_option(behind, "", "--clear", "--upgrade"):
+        yield from _make_environment(started, behind)
+    if module in ("zipfile", "tarfile"):
+        is_extracting = has_option(behind, "e", "--extract")
+        yield from (PathChange(path, OVERLAY) for path in list_operands(behind)[1:] if is_extracting)
+        yield from (PathChange(path) for path in find_option_values(behind, "-c", "--create"))
+    if module == "json.tool":
+        yield from (PathChange(path) for path in list_operands(behind)[1:])
 
 
 def _run_uv(started: Started, arguments: list[str]) -> Changes:
@@ -187,14 +215,17 @@ RULES: dict[str, Rule] = {
         ("ed", "ex", "vi", "vim", "nvim", "nano", "emacs", "pico", "micro", "code", "code-insiders", "cursor"),
         change_exactly,
     ),
-    **dict.fromkeys(("shred", "wipe", "trash", "trash-put", "trash-rm", "gio", "rimraf"), change_trees),
+    **dict.fromkeys(
+        ("shred", "wipe", "trash", "trash-put", "trash-rm", "gio", "rimraf", "rename", "prename"), change_trees
+    ),
     **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl", "chflags", "setfattr", "xattr"), change_access),
-    **dict.fromkeys(("mv", "gmv", "rename"), move_paths),
+    **dict.fromkeys(("mv", "gmv"), move_paths),
     **dict.fromkeys(("cp", "gcp", "scp", "ditto"), copy_paths),
     **dict.fromkeys(("ln", "link"), link_paths),
     **dict.fromkeys(("rsync", "rclone"), synchronize_folders),
     **dict.fromkeys(("sed", "gsed", "perl", "ruby", "yq"), _edit_stream),
-    **dict.fromkeys(("tar", "bsdtar", "gtar", "cpio", "pax"), _unpack),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _unpack),
+    **dict.fromkeys(("cpio", "pax"), _copy_archive),
     **dict.fromkeys(("unzip", "7z", "7za", "unrar", "unar"), _unzip),
     **dict.fromkeys(("curl", "wget", "aria2c", "http", "xh"), _download),
     **dict.fromkeys(CONTAINER_PROGRAMS, _contain),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from boathook.core.shell import get_assigned_name
-from boathook.shell.arguments import get_program_name, make_absolute_path, skip_options
+from boathook.shell.arguments import find_option_values, get_program_name, make_absolute_path, skip_options
 from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
 
@@ -66,6 +66,8 @@ _PACKAGE_RUNNER_VALUES = "--prefix -C --dir --cwd --filter -F -w --workspace -p 
 # Programs of packages that change files, which some of them start without a subcommand.
 _PACKAGE_PROGRAMS = ("rimraf", "shx", "del-cli", "trash")
 _RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --name --extra --group --env -e --index-url"
+# Programs that write a file about what they start.
+_REPORTERS = frozenset(("strace", "ltrace", "time", "gtime"))
 # Programs whose command runs with another environment than the text around it says.
 _OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
 
@@ -73,7 +75,7 @@ _OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
 def unwrap(started: Started) -> Started:
     """Return what `sudo`, `env`, `timeout`, `uv run` and their like would start."""
     words, folder, variables = list(started.words), started.folder, list(started.variables)
-    scope = started.scope
+    scope, outputs = started.scope, list(started.outputs)
     while words:
         program = get_program_name(words)
         rest = words[1:]
@@ -99,6 +101,9 @@ def unwrap(started: Started) -> Started:
             scope = (scope or ShellScope(folder, {})).copy()
             for name in removed:
                 scope.remove(name)
+        if program in _REPORTERS:
+            options_before = rest[: len(rest) - len(skip_options(rest, WRAPPERS[program][0]))]
+            outputs += find_option_values(options_before, "-o", "--output")
         options, skipped = WRAPPERS[program]
         rest = skip_options(_open_call_options(rest) if program in _PACKAGE_RUNNERS else rest, options)
         if program == "env" and rest[:1] == ["-"]:
@@ -108,7 +113,8 @@ def unwrap(started: Started) -> Started:
             variables.append((name, value))
             rest = rest[1:]
         words = _read_package_call(rest) if program in _PACKAGE_RUNNERS else rest[skipped:]
-    return started.replace(words=tuple(words), folder=folder, variables=tuple(variables), scope=scope)
+    changed = {"folder": folder, "variables": tuple(variables), "scope": scope, "outputs": tuple(outputs)}
+    return started.replace(words=tuple(words), **changed)
 
 
 def _list_removed_variables(program: str, arguments: list[str], variables: list[tuple[str, str]]) -> list[str]:
