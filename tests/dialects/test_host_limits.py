@@ -307,6 +307,12 @@ def test_a_sender_is_known_by_what_it_sends():
     assert detect_caller(load_host("claude"), {"transcript_path": "t"}, {b"COPILOT_CLI": b"1"}) == ""
 
 
+def test_a_key_that_only_an_agent_itself_sends_outweighs_one_that_it_was_not_known_to_send():
+    fields = {"timestamp": "t", "permission_mode": "default", "tool_name": "Bash"}
+    assert detect_caller(load_host("claude"), fields, {b"COPILOT_CLI": b"1"}) == ""
+    assert detect_caller(load_host("claude"), {**fields, "cursor_version": "3"}, {}) == "cursor"
+
+
 @pytest.mark.parametrize("tool", sorted({*load_host("cursor").tools, *CLAUDE_TOOLS, *load_host("vscode").tools}))
 @pytest.mark.parametrize("more", [{}, {"timestamp": "t"}, {"hook_event_name": "BeforeTool"}], ids=str)
 def test_cursor_is_recognized_by_its_version_with_every_tool(tool, more):

@@ -51,7 +51,7 @@ HOST = Host(
     project_at=("$CLAUDE_PROJECT_DIR",),
     env_file_variable="CLAUDE_ENV_FILE",
     message_seen="its terminal, and `--output-format stream-json`",
-    foreign_keys=("timestamp", "cursor_version"),
+    foreign_keys=("timestamp", "cursor_version"), own_keys=("permission_mode",),
     marks_refused_stops=True,
 )  # fmt: skip
 

@@ -199,9 +199,10 @@ class Host(Value):
     # `fails_closed`: it turns any failure before a tool call into a refusal and hides the reason. `project_at` are the places
     # that may name the project of a session, the best first: `$NAME` is a variable, `.` the folder in which the host starts us,
     # anything else a place in the payload. Without any, it is the event's folder. `foreign_keys` are never sent by this host, so
-    # a call with one of them is from an agent that reads this host's configuration. `server_tool`: how it names the tool of an MCP
-    # server, if not `mcp__{server}__{tool}` (`SERVER_IS_UNKNOWN`: by the tool's name alone); `server_places`: where the payload
-    # has the names of the server and of its tool.
+    # a call with one of them is from an agent that reads this host's configuration. `own_keys` are sent by none of those: where one
+    # is, only a name that another agent alone has counts, because hooks that run twice are better than none.
+    # `server_tool`: how it names the tool of an MCP server, if not `mcp__{server}__{tool}` (`SERVER_IS_UNKNOWN`: by the tool's
+    # name alone); `server_places`: where the payload has the names of the server and of its tool.
     # `server_callers`: its tools that call the tool of any server, each with the places that name these.
     # `subagent_events` are events of the main agent that it also sends for subagents (kinds of ours).
     # `env_file_variable` names the file whose variables its shell gets (at the start of a session). `message_unseen`: where people
@@ -227,6 +228,7 @@ class Host(Value):
     project_at: tuple[str, ...] = ()
     env_file_variable: str = ""
     foreign_keys: tuple[str, ...] = ()
+    own_keys: tuple[str, ...] = ()
     caller: Caller | None = None
     server_tool: str = ""
     server_places: tuple[str, ...] = ()
