@@ -33,7 +33,6 @@ def main(args: list[str], data: bytes | None = None) -> int:
     run = _EventRun(Options(), HostDialect(NATIVE))
     try:
         _catch_signals()
-        _hold_closed_stdout()
         options = parse_options(args)
         run = _EventRun(options, find_host_dialect(options.host))
         data = read_all(0) if data is None else data
@@ -302,17 +301,6 @@ def write_all(handle: int, data: bytes) -> bool:
         except OSError:
             return False
     return True
-
-
-def _hold_closed_stdout() -> None:
-    """Let writes to a closed standard output fail: its number must not be given to a file that swallows the answer."""
-    try:
-        os.fstat(1)
-    except OSError:
-        handle = os.open(os.devnull, os.O_RDONLY)
-        if handle != 1:
-            os.dup2(handle, 1)
-            os.close(handle)
 
 
 def _wait_for(handle: int, *, reading: bool) -> None:
