@@ -28,7 +28,7 @@ HOSTS = [setup for setup in list_setups() if setup.format != PLUGIN]
 LAYOUTS = ("venv", ".local/share/pipx/venvs/boathook", ".local/share/uv/tools/boathook")
 OWN_REASON, ABSENT_REASON = "no by the guard", "boathook cannot start"
 MINOR = f"python{sys.version_info.major}.{sys.version_info.minor}"
-INSTALL_ALL = """
+INSTALL_EACH = """
 import sys
 from boathook.cli.commands import cli
 for host in sys.argv[1:]:
@@ -60,14 +60,19 @@ def _find_packages(env: Path) -> Path:
 
 @pytest.fixture
 def env(project, request):
-    """Return an environment from which boathook is installed in all agents, with a guard that blocks every tool call."""
+    """Return an environment with boathook, and write a guard that blocks every tool call."""
     folder = _make_environment(project.home / getattr(request, "param", LAYOUTS[0]))
     project.write_hook("guard", script=f"echo {OWN_REASON} >&2; exit 2")
-    command = [str(folder / "bin/python"), "-c", INSTALL_ALL, *(setup.name for setup in list_setups())]
+    return folder
+
+
+def _install(project, env: Path, setups=None) -> None:
+    """Install boathook from an environment in some agents, or in all."""
+    names = [setup.name for setup in (list_setups() if setups is None else setups)]
+    command = [str(env / "bin/python"), "-c", INSTALL_EACH, *names]
     subprocess.run(command, capture_output=True, cwd=project.path, env=project.environment, check=True)
     # What was compiled while installing needs no library.
     shutil.rmtree(project.cache, ignore_errors=True)
-    return folder
 
 
 def _boathook(project, env: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -139,12 +144,14 @@ def _keep_hosts(*names: str):
 def test_an_environment_is_whole_then_gone(project, env):
     # In the first layout all of them: what an agent runs does not depend on it.
     hosts = HOSTS if env.name == LAYOUTS[0] else _keep_hosts("claude", "codex", "gemini")
+    _install(project, env, hosts)
     _check_all(project, OWN_REASON, hosts)
     shutil.rmtree(env)
     _check_all(project, ABSENT_REASON, hosts)
 
 
 def test_an_environment_is_moved_and_repaired(project, env):
+    _install(project, env)
     moved = env.rename(env.with_name("moved"))
     _check_all(project, ABSENT_REASON, _keep_hosts("claude", "cursor", "copilot"))
     done = subprocess.run(
@@ -161,6 +168,7 @@ def test_an_environment_is_moved_and_repaired(project, env):
 
 
 def test_a_package_is_removed_and_installed_again_in_place(project, env):
+    _install(project, env)
     shutil.rmtree(_find_packages(env) / "boathook")
     _check_all(project, ABSENT_REASON)
     _copy_package(_find_packages(env))
@@ -193,6 +201,7 @@ def _list_other_pythons() -> list[str]:
 
 def test_another_python_under_an_environment(project, env):
     few = _keep_hosts("claude", "cline", "windsurf")
+    _install(project, env, few)
     for python in _list_other_pythons():
         _link_anew(env, python)
         _check_all(project, ABSENT_REASON, few)
@@ -201,17 +210,21 @@ def test_another_python_under_an_environment(project, env):
 
 
 def test_an_environment_that_another_python_made_again(project, env):
+    few = _keep_hosts("claude", "gemini")
+    _install(project, env, few)
     for python in _list_other_pythons()[-1:]:
         subprocess.run([python, "-m", "venv", "--without-pip", "--clear", str(env)], check=True, capture_output=True)
-        _check_all(project, ABSENT_REASON, _keep_hosts("claude", "gemini"))
+        _check_all(project, ABSENT_REASON, few)
     shutil.rmtree(env / "lib")
-    _check_all(project, ABSENT_REASON, _keep_hosts("claude", "gemini"))
+    _check_all(project, ABSENT_REASON, few)
 
 
 def test_a_base_python_that_is_gone(project, env):
+    few = _keep_hosts("claude", "kiro-cli")
+    _install(project, env, few)
     (env / "bin" / "python").unlink()
     (env / "bin" / "python").symlink_to("/gone/bin/python3")
-    _check_all(project, ABSENT_REASON, _keep_hosts("claude", "kiro-cli"))
+    _check_all(project, ABSENT_REASON, few)
 
 
 # What happens without each library: RE2 has a substitute.
@@ -226,14 +239,17 @@ def test_a_base_python_that_is_gone(project, env):
     ids=["yaml", "re2", "regex", "re2 and regex"],
 )
 def test_a_library_is_missing(project, env, names, reason):
+    hosts = HOSTS if names[0] == "yaml" else _keep_hosts("claude", "kimi-code")
+    _install(project, env, hosts)
     for path in _find_packages(env).iterdir():
         if path.name.split(".")[0] in names:
             path.unlink()
-    _check_all(project, reason, HOSTS if names[0] == "yaml" else _keep_hosts("claude", "kimi-code"))
+    _check_all(project, reason, hosts)
 
 
 @pytest.mark.parametrize("names", [("re2", "_re2"), ("regex",), ("re2", "_re2", "regex")], ids="+".join)
 def test_a_guard_whose_pattern_needs_a_missing_library_refuses(project, env, names):
+    _install(project, env, _keep_hosts("claude"))
     project.write_hook(
         "guard",
         script=f"echo {OWN_REASON} >&2; exit 2",
@@ -251,6 +267,7 @@ def test_a_guard_whose_pattern_needs_a_missing_library_refuses(project, env, nam
 
 def test_an_interpreter_that_exists_and_cannot_start_lets_calls_pass_and_doctor_finds_it(project, env):
     """What no line can catch: after `exec` there is no shell. OpenCode's plugin refuses even then."""
+    _install(project, env, _keep_hosts("claude"))
     python = env / "bin/python"
     python.unlink()
     python.write_text("#!/bin/sh\necho 'libpython3.so: cannot open shared object file' >&2\nexit 127\n")

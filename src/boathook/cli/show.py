@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ STATE_STYLES = {
 }
 
 
+@functools.cache
 def make_console(*, err: bool = False) -> Console:
     return Console(stderr=err, highlight=False, emoji=False)
 
