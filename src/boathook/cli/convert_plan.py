@@ -20,12 +20,11 @@ from boathook.sources.conversion import ConversionError, ConvertedFolder
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, read_hook
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.own_commands import is_own_command
-from boathook.sources.settings_json.settings import find_settings_project
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
-from boathook.sources.settings_json.settings_file import LOCAL, mentions_hooks, read_settings
+from boathook.sources.settings_json.settings_file import LOCAL, find_form_project, mentions_hooks, read_settings
 from boathook.sources.source import SETTINGS_JSON_SOURCE, find_source
 from boathook.system.files import FileError, read_regular
-from boathook.system.locations import CONFIG_FOLDER, Locations, SourceFolders, read_environment, resolve_folder
+from boathook.system.locations import CONFIG_FOLDER, Locations, read_environment, resolve_folder
 from boathook.system.programs import BINARIES, choose_command, find_entry_point, find_program, read_first_bytes
 
 CONVERTED, LEFT = "converted", "left"
@@ -102,7 +101,7 @@ def find_conversion_ends(
         files = [f"{folders.user}/settings.json"] if form is SETTINGS_FORM else form.list_user_files(folders.user)
         return ConversionEnds(USER, "", _choose_files(files, form), f"{_find_config_folder()}/hooks", form)
     hooks_project = locations.find(HOOK_MD).project
-    form_project = _find_form_project(form, folders)
+    form_project = find_form_project(form, folders.project, folders.find_project)[0]
     if hooks_project and not any(mentions_hooks(path, form) for path in form.list_project_files(form_project)):
         form_project = hooks_project
     if hooks_project and form_project and os.path.realpath(hooks_project) != os.path.realpath(form_project):
@@ -123,12 +122,6 @@ def locate_form(project: str | None, form: HookForm) -> Locations:
     """Resolve the locations with this form, also if the user's hooks.toml does not name it."""
     enabled = [find_source(folders.name).without for folders in locate(project).sources]
     return locate_all(project, enabled=(*enabled, form.source.without), trust_all=True)
-
-
-def _find_form_project(form: HookForm, folders: SourceFolders) -> str:
-    if form is SETTINGS_FORM:
-        return find_settings_project(folders.project, folders.find_project)[0]
-    return form.source.read_hooks(folders).project
 
 
 def _choose_files(files: list[str], form: HookForm) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from boathook.core.json_text import JsonError, dump_line, dumps, get_at_place, l
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.value import Value
 from boathook.core.verdict import UNREADABLE, AnswerError
-from boathook.dialects.claude import AnswerRules, read_by_rules
+from boathook.dialects.claude import AnswerRules, flatten_message, read_by_rules
 from boathook.hosts.hook_events import make_hook_event
 from boathook.hosts.host import (
     EVENT_NAME,
@@ -72,7 +72,7 @@ class AgentHooks:
             self._write_call(event, fields, host_event)
         for theirs, ours in host_event.renames:
             if ours in fields:
-                put_at_place(fields, theirs, _flatten_message(ours, fields.pop(ours)))
+                put_at_place(fields, theirs, flatten_message(ours, fields.pop(ours)))
         _write_failure(fields, host_event, event)
         _shape_fields(fields, host_event)
         if event.context:
@@ -370,11 +370,6 @@ def _is_progress(line: bytes) -> bool:
     except JsonError:
         return False
     return isinstance(found, dict) and found.get("type") == "progress"
-
-
-def _flatten_message(name: str, value: Any) -> Any:
-    is_plain = name == "final_message" and isinstance(value, dict) and isinstance(value.get("content"), str)
-    return value["content"] if is_plain else value
 
 
 def _write_failure(fields: dict[str, Any], host_event: HostEvent, event: Event) -> None:

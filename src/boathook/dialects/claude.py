@@ -85,14 +85,14 @@ class AnswerRules(Value):
     translate: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
 
-def _flatten_message(name: str, value: Any) -> Any:
+def flatten_message(name: str, value: Any) -> Any:
     plain = name == "final_message" and isinstance(value, dict) and isinstance(value.get("content"), str)
     return value["content"] if plain else value
 
 
 def _make_fields(event: Event, row: HookEvent | None) -> dict[str, Any]:
     names = {ours: theirs for theirs, ours in row.renames} if row else {}
-    data = {names.get(key, key): _flatten_message(key, value) for key, value in event.data.items()}
+    data = {names.get(key, key): flatten_message(key, value) for key, value in event.data.items()}
     event_name = row.name if row else data.get("hook_event_name") or event.kind.name
     first = {"session_id": event.session_id, "cwd": event.work_dir, "hook_event_name": event_name}
     # Also last, because the data of a host may have other values of these names.

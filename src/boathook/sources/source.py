@@ -63,6 +63,8 @@ class Source:
         return read(folders)
 
 
+# One reader for the files of all agents but Claude Code, by the form that belongs to the name of the source.
+_FORM_READER = "boathook.sources.agent_forms.form_files:read_form_files"
 HOOK_MD_SOURCE = Source(
     "HOOK.md",
     without="hook-md",
@@ -101,7 +103,7 @@ CODEX_SOURCE = Source(
     without="codex",
     user_folder=UserFolder("codex", b"CODEX_HOME", ".codex", help="Your folder of Codex CLI, with hooks.json."),
     markers=("/.codex/hooks.json", "/.codex/config.toml"),
-    reader="boathook.sources.agent_forms.codex_hooks:read_codex_files",
+    reader=_FORM_READER,
     dialect="codex",
     runs_together=True,
     protected_names=("hooks.json", "config.toml"),
@@ -115,7 +117,7 @@ GEMINI_SOURCE = Source(
         "gemini", b"GEMINI_CLI_HOME", "", "/.gemini", help="Your folder of Gemini CLI, with settings.json."
     ),
     markers=("/.gemini/settings.json",),
-    reader="boathook.sources.agent_forms.gemini_hooks:read_gemini_files",
+    reader=_FORM_READER,
     dialect="gemini",
     runs_together=True,
     protected_names=("settings.json",),
@@ -127,7 +129,7 @@ QWEN_SOURCE = Source(
     without="qwen",
     user_folder=UserFolder("qwen", b"QWEN_HOME", ".qwen", help="Your folder of Qwen Code, with settings.json."),
     markers=("/.qwen/settings.json",),
-    reader="boathook.sources.agent_forms.qwen_hooks:read_qwen_files",
+    reader=_FORM_READER,
     dialect="qwen",
     runs_together=True,
     protected_names=("settings.json",),
@@ -139,7 +141,7 @@ CURSOR_SOURCE = Source(
     without="cursor",
     user_folder=UserFolder("cursor", b"", ".cursor", help="Your folder of Cursor, with hooks.json."),
     markers=("/.cursor/hooks.json",),
-    reader="boathook.sources.agent_forms.cursor_hooks:read_cursor_files",
+    reader=_FORM_READER,
     dialect="cursor",
     runs_together=True,
     protected_names=("hooks.json",),
@@ -151,7 +153,7 @@ COPILOT_SOURCE = Source(
     without="copilot",
     user_folder=UserFolder("copilot", b"COPILOT_HOME", ".copilot", help="Your folder of Copilot CLI, with hooks/."),
     markers=("/.github/hooks",),
-    reader="boathook.sources.agent_forms.copilot_hooks:read_copilot_files",
+    reader=_FORM_READER,
     dialect="copilot",
     runs_together=True,
     protected_names=("hooks",),
@@ -163,7 +165,7 @@ KIMI_SOURCE = Source(
     without="kimi",
     user_folder=UserFolder("kimi", b"KIMI_CODE_HOME", ".kimi-code", help="Your folder of Kimi Code, with config.toml."),
     markers=(),
-    reader="boathook.sources.agent_forms.kimi_hooks:read_kimi_file",
+    reader=_FORM_READER,
     dialect="kimi",
     runs_together=True,
     protected_names=("config.toml",),
@@ -175,7 +177,7 @@ KIMI_CLI_SOURCE = Source(
     without="kimi-cli",
     user_folder=UserFolder("kimi-cli", b"KIMI_SHARE_DIR", ".kimi", help="Your folder of kimi-cli, with config.toml."),
     markers=(),
-    reader="boathook.sources.agent_forms.kimi_hooks:read_kimi_cli_file",
+    reader=_FORM_READER,
     dialect="kimi-cli",
     runs_together=True,
     protected_names=("config.toml",),

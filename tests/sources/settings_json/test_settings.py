@@ -31,9 +31,10 @@ from boathook.dialects.dialect import find_hook_dialect
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from boathook.loader import load_hooks
+from boathook.sources.agent_forms.hook_form import SETTINGS_FORM
 from boathook.sources.own_commands import has_own_command, is_own_command
-from boathook.sources.settings_json.settings import find_settings_project, load_settings
-from boathook.sources.settings_json.settings_file import SettingsFile, read_settings
+from boathook.sources.settings_json.settings import load_settings
+from boathook.sources.settings_json.settings_file import SettingsFile, find_form_project, read_settings
 from boathook.sources.source import SOURCES
 from boathook.system.locations import read_environment, resolve_locations
 from tests.core.builders import json_values
@@ -1200,7 +1201,7 @@ def test_settings_that_do_not_mention_hooks_do_not_hide_those_above(project, tex
     package = a_package(project, text, name)
     looked_at = [f"{package}/.claude/settings.json", f"{package}/.claude/settings.local.json", str(path)]
     looked_at.append(f"{project.path}/.claude/settings.local.json")
-    assert find_settings_project(str(package), above) == (str(project.path), looked_at)
+    assert find_form_project(SETTINGS_FORM, str(package), above) == (str(project.path), looked_at)
     found = loaded(project, package / "src")
     assert [(hook.path, hook.handler.text, hook.state) for hook in found.catalog.hooks] == [(str(path), "guard", ARMED)]
     assert found.catalog.find_project("settings.json") == str(project.path)
@@ -1213,7 +1214,7 @@ def test_settings_that_mention_hooks_or_cannot_be_read_are_the_ones_that_count(p
     project.write_settings("project", a_file("guard"))
     package = a_package(project, text, name)
     seen = [f"{package}/.claude/{one}" for one in ("settings.json", "settings.local.json")]
-    assert find_settings_project(str(package), above) == (str(package), seen)
+    assert find_form_project(SETTINGS_FORM, str(package), above) == (str(package), seen)
     found = loaded(project, package)
     assert (found.catalog.hooks, found.catalog.find_project("settings.json")) == ((), str(package))
 
@@ -1223,7 +1224,7 @@ def test_settings_that_are_a_link_to_nowhere_count_and_that_is_reported(project)
     package = a_package(project, "{}")
     path = package / ".claude" / "settings.json"
     path.symlink_to("gone")
-    assert find_settings_project(str(package), above)[0] == str(package)
+    assert find_form_project(SETTINGS_FORM, str(package), above)[0] == str(package)
     message = "settings.json cannot be opened: No such file or directory; no hook of it runs"
     assert loaded(project, package).catalog.diagnostics == (Diagnostic(str(path), None, "", ERROR, message),)
 
@@ -1231,8 +1232,8 @@ def test_settings_that_are_a_link_to_nowhere_count_and_that_is_reported(project)
 def test_where_no_settings_mention_hooks_the_nearest_count(project):
     project.write_settings("project", {"model": "opus"})
     package = a_package(project, "{}")
-    assert find_settings_project(str(package), above)[0] == str(package)
-    assert find_settings_project("", above) == ("", [])
+    assert find_form_project(SETTINGS_FORM, str(package), above)[0] == str(package)
+    assert find_form_project(SETTINGS_FORM, "", above) == ("", [])
 
 
 def test_the_hooks_toml_beside_the_settings_that_count_is_theirs(project):

@@ -1,1 +1,1 @@
-"""Hooks in the files of agents: what differs between their forms, and one reader for each."""
+"""Hooks in the files of agents: what differs between their forms, and one reader for all of them."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from boathook.core.hook import ARMED, DISABLED, PROJECT, SHADOWED, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
+from boathook.sources.agent_forms.hook_form import SETTINGS_FORM
 from boathook.sources.hook_md.folder import is_same_folder
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.settings_json.plugins import list_kept_plugins, load_plugins
@@ -14,7 +14,7 @@ from boathook.sources.settings_json.settings_file import (
     LOCAL,
     SETTINGS_NAMES,
     SettingsFile,
-    mentions_hooks,
+    find_form_project,
     read_settings,
 )
 from boathook.sources.source_hooks import SourceHooks
@@ -31,7 +31,7 @@ class LoadedSettings(Value):
 
 
 def read_settings_files(folders: SourceFolders) -> SourceHooks:
-    project, searched = find_settings_project(folders.project, folders.find_project)
+    project, searched = find_form_project(SETTINGS_FORM, folders.project, folders.find_project)
     loaded = load_settings(folders.user, project)
     hooks = tuple((hook, KEYS_WITHOUT_DEFAULTS) for hook in loaded.hooks)
     return SourceHooks(hooks, loaded.diagnostics, (*loaded.watch, *searched), project)
@@ -81,15 +81,3 @@ def _shadow(hook: Hook, winner: Hook | None) -> Hook:
         return hook
     why = f"the same entry is in {winner.path} ({winner.place}); it runs once"
     return hook.replace(state=SHADOWED, state_reason=why)
-
-
-def find_settings_project(project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:
-    """Return the nearest folder whose settings mention hooks (Claude Code writes other settings anywhere), and the files read."""
-    folder, seen = project, []
-    while folder:
-        paths = [f"{folder}/.claude/{name}" for name in SETTINGS_NAMES]
-        seen += paths
-        if any(map(mentions_hooks, paths)):
-            return folder, seen
-        folder = find_above(os.path.dirname(folder)) if folder != "/" else ""
-    return project, seen

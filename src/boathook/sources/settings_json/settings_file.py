@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -263,3 +264,14 @@ def mentions_hooks(path: str, form: HookForm = SETTINGS_FORM) -> bool:
     except (ValueError, RecursionError):
         return True
     return not isinstance(data, dict) or any(field.key in data for field in form.file_fields)
+
+
+def find_form_project(form: HookForm, project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:
+    """Return the nearest folder whose files mention hooks, because agents write other settings there, and the files read."""
+    folder, seen = project, list[str]()
+    while folder:
+        seen += [folder + marker for marker in form.source.markers]
+        if any(mentions_hooks(path, form) for path in form.list_project_files(folder)):
+            return folder, seen
+        folder = find_above(os.path.dirname(folder)) if folder != "/" else ""
+    return project, seen

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from boathook.core.hook import DISABLED, PROJECT, USER, WARNING, Diagnostic, Hook
-from boathook.sources.agent_forms.hook_form import HookForm
+from boathook.sources.agent_forms.hook_form import HookForm, find_form
 from boathook.sources.hook_md.folder import is_same_folder
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.settings_json.settings import shadow_equal_entries
-from boathook.sources.settings_json.settings_file import SettingsFile, mentions_hooks, read_settings
+from boathook.sources.settings_json.settings_file import SettingsFile, find_form_project, read_settings
 from boathook.sources.source_hooks import SourceHooks
 from boathook.system.locations import SourceFolders
 
 
-def read_group_files(form: HookForm, folders: SourceFolders) -> SourceHooks:
-    project, searched = _find_project(form, folders.project, folders.find_project)
+def read_form_files(folders: SourceFolders) -> SourceHooks:
+    """Read the files of the form that has the name of a source."""
+    form = find_form(folders.name)
+    project, searched = find_form_project(form, folders.project, folders.find_project)
     files = _read_files(form, folders.user, project)
     hooks = shadow_equal_entries([hook for file in files for hook in _apply_switch(file, files)])
     diagnostics = [problem for file in files for problem in (*file.diagnostics, *_report_switch(file))]
@@ -39,17 +40,6 @@ def _read_files(form: HookForm, user: str, project: str) -> list[SettingsFile]:
 
 def _list_user_names(form: HookForm) -> list[str]:
     return [marker.rpartition("/")[2] for marker in form.source.markers]
-
-
-def _find_project(form: HookForm, project: str, find_above: Callable[[str], str]) -> tuple[str, list[str]]:
-    """Return the nearest folder whose files mention hooks, because agents write other settings there, and the files read."""
-    folder, seen = project, list[str]()
-    while folder:
-        seen += [folder + marker for marker in form.source.markers]
-        if any(mentions_hooks(path, form) for path in form.list_project_files(folder)):
-            return folder, seen
-        folder = find_above(os.path.dirname(folder)) if folder != "/" else ""
-    return project, seen
 
 
 def _apply_switch(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hook, ...]:
