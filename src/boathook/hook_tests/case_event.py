@@ -58,7 +58,9 @@ def choose_kind(case: Case, hook: Hook) -> EventKind:
     if case.event:
         return find_kind(case.event)
     if hook.kind is None:
-        raise CaseEventError(f"the hook '{hook.name}' has no event that is known here: name one, such as @pre-tool-call")
+        raise CaseEventError(
+            f"the hook '{hook.name}' has no event that is known here: name one, such as @pre-tool-call"
+        )
     return hook.kind
 
 

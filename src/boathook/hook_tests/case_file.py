@@ -173,7 +173,7 @@ class _CaseReader:
         return details, at
 
     def _read_body(self, at: int, outer: str) -> tuple[str | None, int]:
-        """Return the lines below a line that are more deeply indented than it, without their indentation, None if there are none."""
+        """Return the more deeply indented lines below a line, without their indentation; None if there are none."""
         indent = ""
         lines: list[str] = []
         end = at

@@ -246,7 +246,9 @@ def _summarize_corpus(case: Case, ends: list[_RunEnd]) -> CaseResult:
         if entry is not None and end.status not in (PASSED, NOT_RUN):
             is_wrong = not is_expected(entry.expect, end.got)
             host = f" in {end.run.host}" if end.run.host else ""
-            misses.append(CorpusMiss(entry, f"{end.got or 'nothing'}{host}", "" if is_wrong else "; ".join(end.messages)))
+            misses.append(
+                CorpusMiss(entry, f"{end.got or 'nothing'}{host}", "" if is_wrong else "; ".join(end.messages))
+            )
     seconds = sum(end.seconds for end in ends)
     messages = () if ends else ("the corpus has no entries",)
     status = FAILED_CASE if misses or not ends else PASSED

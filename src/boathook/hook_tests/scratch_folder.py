@@ -22,7 +22,23 @@ from boathook.trust.snapshot import FILE, FOLDER, LINK, Snapshot, SnapshotError,
 
 # What scripts rely on everywhere; a program that is not here must be in the case, or be named by the hook itself.
 BASIC_PROGRAMS = (
-    *("sh", "bash", "env", "cat", "echo", "printf", "grep", "egrep", "fgrep", "sed", "awk", "head", "tail", "tr", "cut"),
+    *(
+        "sh",
+        "bash",
+        "env",
+        "cat",
+        "echo",
+        "printf",
+        "grep",
+        "egrep",
+        "fgrep",
+        "sed",
+        "awk",
+        "head",
+        "tail",
+        "tr",
+        "cut",
+    ),
     *("wc", "sort", "uniq", "tee", "mkdir", "mktemp", "mv", "cp", "rm", "rmdir", "ln", "touch", "basename", "dirname"),
     *("realpath", "readlink", "date", "git", "ls", "pwd", "true", "false", "test", "[", "expr", "seq", "sleep", "stat"),
     *("find", "xargs", "diff", "cmp", "chmod", "id", "uname", "sha256sum", "base64", "od", "timeout", "jq"),
@@ -90,7 +106,7 @@ class ScratchRoot:
     def make_folder(self, case: Case, hooks: tuple[Hook, ...]) -> ScratchFolder:
         """Make the folder of a case for some prepared hooks."""
         base = f"{self._folder}/{next(self._numbers)}"
-        for name in ("", "/project", "/home", "/tmp", "/bin"):  # noqa: S108
+        for name in ("", "/project", "/home", "/temp", "/bin"):
             os.mkdir(base + name)
         scratch = ScratchFolder(base, _make_environment(base, case))
         self._add_programs(f"{base}/bin", case, hooks)
@@ -167,7 +183,7 @@ def _get_key(hook: Hook) -> _HookKey:
 
 def _make_environment(base: str, case: Case) -> dict[bytes, bytes]:
     passed = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
-    folders = {"PATH": f"{base}/bin", "HOME": f"{base}/home", "TMPDIR": f"{base}/tmp"}
+    folders = {"PATH": f"{base}/bin", "HOME": f"{base}/home", "TMPDIR": f"{base}/temp"}
     variables = {**passed, **_FIXED_VARIABLES, **folders, **dict(case.variables)}
     return {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
 
