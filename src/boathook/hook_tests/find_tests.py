@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from boathook.assembly import load_catalog
-from boathook.core.catalog import Catalog, Settings
+from boathook.core.catalog import Settings
 from boathook.core.hook import (
     ARMED,
     CALLS_BOATHOOK,
@@ -166,7 +166,7 @@ class HookTestFinder:
                 f"{path} does not exist: name a hook, a hook folder, a folder of hooks, or a {TESTS_FILE}"
             )
         folder = path if os.path.isdir(path) else os.path.dirname(path)
-        folders = _list_hook_folders(folder)
+        folders = list_hook_folders(folder)
         by_folder = {os.path.realpath(hook.edited_folder): hook for hook in self._all.hooks if hook.edited_folder}
         found: list[HookTests] = []
         for one in folders:
@@ -211,7 +211,7 @@ def _read_if_there(path: str) -> CaseFile:
     return read_case_file(path) if os.path.lexists(path) else CaseFile(path)
 
 
-def _list_hook_folders(folder: str) -> list[str]:
+def list_hook_folders(folder: str) -> list[str]:
     if find_manifest(folder):
         return [folder]
     for place in (folder, *(f"{folder}/{name}" for name in _HOOK_FOLDERS)):
@@ -230,13 +230,3 @@ def _get_key(hook: Hook) -> tuple[str, str, str, str]:
 def _get_plain_name(hook: Hook) -> str:
     """Return the name of an entry without the digest that tells entries with the same command apart."""
     return hook.name.partition("#")[0]
-
-
-def list_guards(catalog: Catalog) -> list[Hook]:
-    """Return the HOOK.md hooks that may refuse a tool call, and so need a case for each answer."""
-    return [hook for hook in catalog.hooks if is_guard(hook)]
-
-
-def is_guard(hook: Hook) -> bool:
-    is_script = isinstance(hook.handler, Script) and not hook.background
-    return is_script and hook.kind is not None and hook.kind.has_tool and hook.kind.is_pre
