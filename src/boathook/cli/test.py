@@ -19,25 +19,27 @@ from boathook.hook_tests.find_tests import HookTestFinder, HookTests
 from boathook.hook_tests.ledger_case import append_recorded_case
 from boathook.hook_tests.run_tests import RunOptions, run_all_tests
 
-_USAGE_EXIT = 2
 _WATCH_SECONDS = 0.5
 _NAME_WIDTH = 26
 _STATUS_STYLES = {PASSED: "green", TODO: "yellow", FIXED: "yellow", NOT_RUN: "dim"}
 _MAX_TITLE_CHARS = 100
 
 
-class _TestCommand(click.Command):
-    """A command whose usage errors end with 2: no agent calls it, and 1 says that cases failed."""
+class _WrongUsage(click.UsageError):
+    """A usage error that ends with 2: no agent calls this command, and 1 says that cases failed."""
 
+    exit_code = 2
+
+
+class _CommandOfTests(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.exit_code = _USAGE_EXIT
-            raise
+            raise _WrongUsage(error.format_message(), error.ctx) from None
 
 
-@click.command("test", cls=_TestCommand)
+@click.command("test", cls=_CommandOfTests)
 @click.argument("names", nargs=-1, metavar="[HOOK[:LINE]]...")
 @click.option("--host", "hosts", multiple=True, type=HOST, help="Also send every case in the words of this agent.")
 @click.option("--watch", is_flag=True, help="Run again whenever a hook or its tests change.")
@@ -68,19 +70,16 @@ def run_hook_cases(names: tuple[str, ...], record: str | None, expect: str | Non
     """
     try:
         if (record is None) != (expect is None):
-            raise click.UsageError("--from-log and --expect belong together: name the record and the right answer")
+            raise _WrongUsage("--from-log and --expect belong together: name the record and the right answer")
         finder = _make_finder(options)
         if record is not None and expect is not None:
             return _add_recorded_case(finder, record, expect, names, options["state"])
         if options["watch"]:
             return _watch(names, options)
         return _run_once(_select(finder, names), finder, options)
-    except click.UsageError as error:
-        error.exit_code = _USAGE_EXIT
-        raise
     except (BoathookError, OSError) as error:
         echo(f"boathook: {error}", err=True)
-        return _USAGE_EXIT
+        return _WrongUsage.exit_code
 
 
 def _make_finder(options: dict[str, Any]) -> HookTestFinder:

@@ -9,7 +9,7 @@ from boathook.core.hook import Hook
 from boathook.core.tool_kinds import KIND_WORDS, NETWORK, READS, SHELL, WRITES, find_call_kinds
 from boathook.errors import ConfigError, DialectError
 from boathook.hook_tests.case import Case
-from boathook.hosts.host import find_row, load_host
+from boathook.hosts.host import Host, HostEvent, load_host
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_canonical_name
 from boathook.sources.samples import build_sample_fields, find_matching_text, list_matching_tools
 
@@ -127,10 +127,21 @@ def send_through_host(event: Event, host_name: str) -> Event | None:
     from boathook.dialects.agent_hook import find_agent_hooks
     from boathook.dialects.dialect import find_host_dialect
 
-    if find_row(load_host(host_name), event.kind.name) is None:
+    row = _find_host_event(event, load_host(host_name))
+    if row is None:
         return None
+    data = find_agent_hooks(host_name).write_event(event, row.name)
     try:
-        received = find_host_dialect(host_name).read_event(find_agent_hooks(host_name).write_event(event))
+        # Some agents name the event beside it.
+        received = find_host_dialect(host_name).read_event(data, row.name)
     except DialectError as error:
         raise CaseEventError(f"{host_name} would refuse it: {error}") from None
     return received.replace(work_dir=event.work_dir)
+
+
+def _find_host_event(event: Event, host: Host) -> HostEvent | None:
+    """Return the event of an agent for one of ours; some agents have one for each tool."""
+    rows = [row for row in host.events if event.kind.name in row.kind_names]
+    own = [row for row in rows if host.tools.get(row.tool_name, (row.tool_name, ()))[0] == event.tool_name]
+    general = [row for row in rows if not row.tool_name]
+    return next(iter((*own, *general)), None)

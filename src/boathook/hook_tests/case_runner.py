@@ -125,11 +125,10 @@ class CaseRunner:
         workers = max(1, min(_MAX_WORKERS, os.cpu_count() or 1, len(runs)))
         with ThreadPoolExecutor(workers, thread_name_prefix="boathook-test") as pool:
             ends = iter(list(pool.map(self._run_safely, runs)))
-        results: list[CaseResult] = []
-        for case, plan in zip(cases, plans, strict=True):
-            is_result = isinstance(plan, CaseResult)
-            results.append(plan if is_result else _summarize(case, [next(ends) for _ in plan]))  # type: ignore[union-attr]
-        return tuple(results)
+        return tuple(
+            plan if isinstance(plan, CaseResult) else _summarize(case, [next(ends) for _ in plan])
+            for case, plan in zip(cases, plans, strict=True)
+        )
 
     def _plan(self, case: Case) -> CaseResult | list[_OneRun]:
         """Return the runs of a case, or its result if it cannot run."""
@@ -164,6 +163,8 @@ class CaseRunner:
             end = _RunEnd(run, FAILED_CASE, messages=(str(error),))
         except OSError as error:
             end = _RunEnd(run, FAILED_CASE, messages=(f"the scratch project could not be made: {error}",))
+        except Exception as error:  # noqa: BLE001  (an error of ours must not keep other cases from running)
+            end = _RunEnd(run, FAILED_CASE, messages=(f"internal error: {type(error).__name__}: {error}",))
         return end.replace(seconds=time.perf_counter() - started)
 
     def _run(self, run: _OneRun) -> _RunEnd:
@@ -181,7 +182,7 @@ class CaseRunner:
         main_key = find_main_key(event.tool_name, hooks[0]) if event.kind.has_tool else ""
         received = send_through_host(event, run.host) if run.host else event
         if received is None:
-            return _RunEnd(run, NOT_RUN, messages=(f"{run.host} has no event like {event.kind.name}",))
+            return _RunEnd(run, NOT_RUN, messages=(f"{run.host} has no event for this: {event.kind.name}",))
         catalog = Catalog(hooks, self._setup.settings, is_judged=False)
         engine = make_probe_engine(
             catalog,
