@@ -224,9 +224,9 @@ def test_a_case_is_sent_in_the_words_of_an_agent(tmp_path):
     expected = (FAILED_CASE, "codex", ("in codex: expected block, got pass",))
     assert (missed.status, missed.host, missed.messages) == expected
     assert seen.status == PASSED
-    shell = make_hook(tmp_path / "c")
-    [everywhere] = run(shell, "block exit 2\n", hosts=list_host_names())
-    assert (everywhere.status, everywhere.messages) == (PASSED, ())
+    shell = make_hook(tmp_path / "c", "exit 2", matcher="{tool: '^Shell$'}")
+    [all_agents] = run(shell, "block ls\n", hosts=list_host_names())
+    assert (all_agents.status, all_agents.messages) == (PASSED, ())
     [absent] = run(make_hook(tmp_path / "d", "true", trigger="pre-step", matcher="{}"), "pass\n", hosts=("codex",))
     assert (absent.status, absent.messages) == (PASSED, ("codex has no event for this: pre-step",))
 
