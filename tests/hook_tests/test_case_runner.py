@@ -71,7 +71,7 @@ skip   ReadFile: x
 skip   @post-tool-call ls
 
 # where it runs, and with what
-pass   case $HOME:$PWD:$TMPDIR in /*/home:/*/project:/*/temp) ;; *) exit 2;; esac
+pass   case $HOME:$PWD:$TMPDIR in /*/home:$HOME/project:/*/temp) ;; *) exit 2;; esac
 pass   test $PATH = ${HOME%/home}/bin && ! type curl >/dev/null && test -z $USER$SSH_AUTH_SOCK
        variable USER
 pass   test $GREETING = hello

@@ -94,6 +94,13 @@ def find_main_key(tool: str, hook: Hook) -> str:
     return _OTHER_KEY
 
 
+def choose_main_key(case: Case, tool: str, hook: Hook) -> str:
+    """Return the key that `becomes` is about: that of the value, else the first one that the case gives."""
+    key = find_main_key(tool, hook)
+    given = [*(case.input or {}), *(name for name, _ in case.fields)]
+    return given[0] if case.value is None and given and key not in given else key
+
+
 def _make_input(case: Case, hook: Hook, tool: str) -> Any:
     if case.input is not None:
         return {**case.input, **dict(case.fields)}

@@ -16,7 +16,7 @@ from boathook.core.verdict import Exit
 from boathook.errors import BoathookError
 from boathook.hook_tests.case import CORPUS, Case
 from boathook.hook_tests.case_check import Observed, find_differences, is_expected
-from boathook.hook_tests.case_event import find_main_key, make_case_event, send_through_host
+from boathook.hook_tests.case_event import choose_main_key, make_case_event, send_through_host
 from boathook.hook_tests.corpus_file import CorpusEntry, read_corpus, resolve_corpus
 from boathook.hook_tests.scratch_folder import ScratchFolder, ScratchRoot
 from boathook.process.sandbox import probe_sandbox_levels
@@ -179,7 +179,7 @@ class CaseRunner:
     def _ask(self, run: _OneRun, hooks: tuple[Hook, ...], scratch: ScratchFolder) -> _RunEnd:
         case, ends = run.case, list[Exit]()
         event = make_case_event(case, hooks[0], scratch.project)
-        main_key = find_main_key(event.tool_name, hooks[0]) if event.kind.has_tool else ""
+        main_key = choose_main_key(case, event.tool_name, hooks[0]) if event.kind.has_tool else ""
         received = send_through_host(event, run.host) if run.host else event
         if received is None:
             return _RunEnd(run, NOT_RUN, messages=(f"{run.host} has no event for this: {event.kind.name}",))

@@ -17,7 +17,7 @@ from boathook.dialects.dialect import NATIVE, find_hook_dialect
 from boathook.errors import BoathookError, ConfigError
 from boathook.hook_tests.case import CORPUS, Case
 from boathook.hook_tests.case_check import Observed, find_differences
-from boathook.hook_tests.case_event import find_main_key, make_case_event
+from boathook.hook_tests.case_event import choose_main_key, make_case_event
 from boathook.hook_tests.case_runner import FAILED_CASE, FIXED, PASSED, TODO, CaseResult
 from boathook.hook_tests.scratch_folder import ScratchFolder, ScratchRoot
 from boathook.inprocess.contexts import CONTEXT_CLASSES, Context
@@ -105,7 +105,7 @@ def _observe(hook: Any, case: Case, scratch: ScratchFolder) -> Observed:
     outcome = outcome.replace(contexts=(*outcome.contexts, *added))
     runs = (Run(row, OK, outcome),) if is_asked else ()
     original = context.to_event()
-    main_key = find_main_key(event.tool_name, row) if event.kind.has_tool else ""
+    main_key = choose_main_key(case, event.tool_name, row) if event.kind.has_tool else ""
     return Observed(Verdict(after if outcome.context else original, original, outcome, runs), (), main_key)
 
 

@@ -64,7 +64,8 @@ class ScratchFolder(Value):
 
     @property
     def project(self) -> str:
-        return f"{self.base}/project"
+        # In the home folder, as most projects are: what a command does to the folders above depends on it.
+        return f"{self.home}/project"
 
     @property
     def home(self) -> str:
@@ -106,7 +107,7 @@ class ScratchRoot:
     def make_folder(self, case: Case, hooks: tuple[Hook, ...]) -> ScratchFolder:
         """Make the folder of a case for some prepared hooks."""
         base = f"{self._folder}/{next(self._numbers)}"
-        for name in ("", "/project", "/home", "/temp", "/bin"):
+        for name in ("", "/home", "/home/project", "/temp", "/bin"):
             os.mkdir(base + name)
         scratch = ScratchFolder(base, _make_environment(base, case))
         self._add_programs(f"{base}/bin", case, hooks)
