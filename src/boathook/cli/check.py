@@ -31,7 +31,7 @@ from boathook.sources.checker import check_catalog, check_path
 def check_hooks(
     paths: tuple[str, ...], strict: bool, hosts: tuple[str, ...], as_json: bool, project: str | None
 ) -> int:
-    """Find mistakes in hooks and their tests, and how to fix them.
+    """Find mistakes in hooks and how to fix them.
 
     PATH is a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project. Without PATH,
     all hooks that apply to the current folder are checked.

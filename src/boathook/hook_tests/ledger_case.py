@@ -133,6 +133,8 @@ def format_recorded_case(record: dict[str, Any], expect: str, hook: Hook) -> str
         return format_event(expect, event, value, MAIN_FIELDS.get(kind.name, ""))
     tool = str(record.get("tool") or "")
     named_tool = "" if tool == choose_tool(hook) else f"{tool}:"
+    if named_tool and parse_cases(f"pass {named_tool}\n").cases[0].tool != tool:
+        raise ConfigError(f"{where} is about a tool that no case can name: {tool}. Write the case with 'event'")
     return format_call(expect, " ".join(filter(None, (event, named_tool))), value, find_main_key(tool, hook))
 
 
@@ -155,7 +157,7 @@ def format_event(word: str, about: str, fields: dict[str, Any], main_field: str)
     rest = {name: value for name, value in fields.items() if name != main_field}
     first = [f"{start} {main}", *([f"{_INDENT}event {json.dumps(rest)}"] if rest else [])]
     read = parse_cases(_join(first)).cases
-    if isinstance(main, str) and len(read) == 1 and read[0].text == main:
+    if isinstance(main, str) and main.strip() and len(read) == 1 and read[0].text == main:
         return _join(first)
     return _join([start, *([f"{_INDENT}event {json.dumps(fields)}"] if fields else [])])
 

@@ -33,12 +33,14 @@ def find_missing_cases(hooks: Iterable[Hook]) -> list[Diagnostic]:
 
 
 def find_missing_cases_at(path: str) -> list[Diagnostic]:
-    """Do the same for the hooks at a path: a manifest, a hook folder, a folder of hooks, or a project."""
+    """Return what is wrong with the tests that are there, for a manifest, a hook folder, a folder of hooks, or a project."""
+    # Who asks about one path asks whether that is right; that tests are missing is said about all hooks that apply.
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     if not os.path.isdir(path) and os.path.basename(path) != os.path.basename(find_manifest(folder) or ""):
         return []
     folders = list_hook_folders(folder)
-    return find_missing_cases(read_hook(find_manifest(one) or one, one, PROJECT)[0] for one in folders)
+    tested = [one for one in folders if os.path.lexists(f"{one}/{TESTS_FILE}")]
+    return find_missing_cases(read_hook(find_manifest(one) or one, one, PROJECT)[0] for one in tested)
 
 
 def _check_tests(hook: Hook) -> list[Diagnostic]:
