@@ -13,6 +13,8 @@ from boathook.core.approval import ANYWHERE, IN_PROJECT, IN_REPOSITORY
 from boathook.core.hook import ERROR, HANDLERS, IMPORTS, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
+from boathook.hook_tests.case import CORPUS, DECISION_WORDS
+from boathook.hook_tests.case_runner import CASE_STATUSES
 from boathook.hosts.host import CAPABILITIES
 from boathook.ledger.schema import RECORD_SCHEMAS
 
@@ -362,6 +364,33 @@ _AGENT_LINES = {
     "error": {"message": _TEXT},
 }
 
+_TESTED_CASE = _make_object(
+    {
+        "line": _INTEGER,
+        "expected": _make_choice(*DECISION_WORDS, CORPUS),
+        "text": _TEXT,
+        "status": _make_choice(*CASE_STATUSES),
+        "got": _TEXT_OR_NULL,
+        "agent": _TEXT_OR_NULL,
+        "messages": _TEXTS,
+        "ms": _NUMBER,
+        "entries": _INTEGER_OR_NULL,
+        "misses": {
+            "type": ["array", "null"],
+            "items": _make_object({"value": _TEXT, "expected": _TEXT, "got": _TEXT, "message": _TEXT_OR_NULL}),
+        },
+    }
+)
+_TESTED_HOOK = _make_object(
+    {
+        "hook": _TEXT,
+        "tests": _TEXT_OR_NULL,
+        "trusted": _FLAG,
+        "reason": _TEXT_OR_NULL,
+        "diagnostics": _make_list(_DIAGNOSTIC),
+        "cases": _make_list(_TESTED_CASE),
+    }
+)
 OUTPUT_SCHEMAS: dict[str, Schema] = {
     "run": _make_output("The verdict of one event.", _VERDICT),
     "list": _make_output(
@@ -419,6 +448,15 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
         "One record of the ledger, and the ends of its async hooks.", {"record": _RECORD, "ends": _make_list(_RECORD)}
     ),
     "stats": _make_output("Counts and times of every hook.", {"hooks": _make_list(_HOOK_STATS)}),
+    "test": _make_output(
+        "The results of the tests of hooks.",
+        {
+            "ok": _FLAG,
+            "counts": _make_object({status.replace(" ", "_"): _INTEGER for status in CASE_STATUSES}),
+            "ms": _NUMBER,
+            "hooks": _make_list(_TESTED_HOOK),
+        },
+    ),
     "replay": _make_output(
         "What your current hooks would decide about recorded events.",
         {

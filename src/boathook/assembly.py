@@ -68,6 +68,7 @@ class _EngineSetup(Value):
     trace: Callable[[str], None] | None = None
     open_permits: Callable[[], Permits] | None = None
     marks_refused_stops: bool = False
+    environ: Mapping[bytes, bytes] | None = None
 
 
 def load(
@@ -374,7 +375,7 @@ def _list_project_marks() -> tuple[str, ...]:
 def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], BackgroundRunner]) -> Engine:
     settings = setup.catalog.settings
     sessions = Sessions(f"{setup.state}/sessions")
-    hooks = HookRunner(setup.process, setup.job_context, sessions)
+    hooks = HookRunner(setup.process, setup.job_context, sessions, setup.environ)
 
     built_ins = _LateBuiltIns(hooks, setup.state)
     parts = EngineParts(
@@ -393,14 +394,24 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
     return Engine(setup.catalog, parts)
 
 
-def make_probe_engine(catalog: Catalog, scratch: str, *, writable: bool = False) -> Engine:
+def make_probe_engine(
+    catalog: Catalog,
+    scratch: str,
+    *,
+    writable: bool = False,
+    project: str = "",
+    environ: Mapping[bytes, bytes] | None = None,
+    report_end: Callable[[Call, Exit], None] = lambda _call, _end: None,
+) -> Engine:
+    """Return an engine for trials in a scratch folder; `project` is the project of the hooks if that is a folder in it."""
     # Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
     from boathook.process.background import BackgroundPool
 
-    open_folder, marks = scratch if writable else "", _list_project_marks()
-    job_context = JobContext((SourceProject("", "", scratch),), catalog.settings.model, scratch, open_folder, marks)
-    setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state")
-    return _make_engine(setup, lambda hooks: BackgroundPool(hooks, lambda _call, _end: None))
+    open_folder, marks, own_project = scratch if writable else "", _list_project_marks(), project or scratch
+    projects = (SourceProject("", "", own_project),)
+    job_context = JobContext(projects, catalog.settings.model, own_project, open_folder, marks)
+    setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state", environ=environ)
+    return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
 
 
 def supervise_async_hook() -> None:

@@ -25,6 +25,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "demo": CommandRow("demo:play_demo", "Watch hooks at work in a short scripted session", changes_guards=False),
         "new": CommandRow("new:create_hook", "Create a hook that works as it is", changes_guards=("--user",)),
         "check": CommandRow("check:check_hooks", "Find mistakes in hooks and how to fix them", changes_guards=False),
+        "test": CommandRow("test:run_hook_cases", "Run the tests of hooks", changes_guards=False),
         "list": CommandRow("list:list_hooks", "List all hooks and their state", changes_guards=False),
         "explain": CommandRow(
             "explain:explain_event", "Show which hooks would run on an event, and why", changes_guards=False

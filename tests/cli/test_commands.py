@@ -26,7 +26,9 @@ def project(project: ScratchProject) -> ScratchProject:
 def add_hook(
     project: ScratchProject, name: str, manifest: str, script: str | None = BLOCK, *, scope: str = "project"
 ) -> Path:
-    return project.write_hook(name, script, scope=scope, manifest=manifest)
+    folder = project.write_hook(name, script, scope=scope, manifest=manifest)
+    (folder / "tests.txt").write_text("block rm\nskip ls\n")
+    return folder
 
 
 def test_list_json_has_every_field_of_the_contract(project: ScratchProject) -> None:
@@ -338,7 +340,14 @@ def test_a_host_that_is_nearly_right_is_suggested(project: ScratchProject) -> No
 
 def test_a_new_hook_runs_once_it_is_trusted_as_new_instructs(project: ScratchProject) -> None:
     made = project.run("new", "fresh", "--event", "PreToolUse", "--pattern", "ls")
-    assert [line.split()[0] for line in made.stdout.splitlines()] == ["created", "edit", "check", "trust", "try"]
+    assert [line.split()[0] for line in made.stdout.splitlines()] == [
+        "created",
+        "edit",
+        "check",
+        "test",
+        "trust",
+        "try",
+    ]
     event = '{"tool_name": "Shell", "tool_input": {"command": "ls"}}'
     skipped = project.run("run", "PreToolUse", stdin=event, trust_all=False)
     message = "hooks of this project did not run: fresh (untrusted). Review them: boathook trust"

@@ -141,7 +141,7 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(project: Convert
 def test_a_converted_hook_passes_the_strict_check(project: ConvertProject) -> None:
     project.write_entries(command("echo no >&2; exit 2", **{"if": "Bash(rm *)"}), matcher="Bash")
     project.to_hooks("--move")
-    done = project.run("check", "--strict")
+    done = project.run("check", "--strict", str(project.path))
     assert (done.returncode, done.stdout) == (0, "all good\n")
 
 

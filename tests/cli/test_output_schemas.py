@@ -19,6 +19,7 @@ ARGUMENTS = {
     "run": "run",
     "list": "list --trust-all",
     "check": "check",
+    "test": "test --no-sandbox",
     "explain": "explain pre-tool-call --tool Shell",
     "doctor": "doctor",
     "install": "install codex --dry-run",
@@ -62,6 +63,8 @@ def test_a_schema_is_a_schema_and_wants_a_version(command):
 def used(project):
     """A project with hooks of every form and level, one of them broken, and some records."""
     project.write_hook("guard", script="echo no >&2; exit 2", fields={"matcher": "{tool: Shell, pattern: rm}"})
+    (project.hooks_folder("user") / "guard/tests.txt").write_text("block rm x\npass rm x\ncorpus c.jsonl\n")
+    (project.hooks_folder("user") / "guard/c.jsonl").write_text('{"command": "rm", "expect": "pass"}\n')
     project.write_hook("later", fields={"async": "true"})
     project.write_hook("theirs", scope="project")
     project.write_hook("broken", manifest="---\nname: broken\n---\n")

@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.examples.example_project import ROOT, ExampleProject, is_as_expected
+from boathook.core.hook import USER
+from boathook.hook_tests.case_file import load_cases
+from boathook.hook_tests.case_runner import PASSED, TODO, CaseRules, RunSetup, run_cases
+from boathook.sources.hook_md.folder import read_hook
+from tests.examples.example_project import ROOT, ExampleProject
 
 EXAMPLES = ROOT / "examples"
 HOOKS = sorted(folder for folder in (EXAMPLES / "hooks").iterdir() if folder.is_dir())
@@ -23,70 +27,22 @@ CORPUS: list[dict[str, str]] = json.loads((EXAMPLES / "corpus" / "dangerous-comm
 WORK_DIR = "/home/user/project"
 
 
-def scenarios(folder: Path) -> list[dict[str, Any]]:
-    cases: list[dict[str, Any]] = json.loads((folder / "scenario.json").read_text(encoding="utf-8"))
-    return cases
-
-
-SCENARIOS = [
-    pytest.param(folder, case, id=f"{folder.name}: {case['title']}") for folder in HOOKS for case in scenarios(folder)
-]
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> ExampleProject:
     return ExampleProject(tmp_path)
 
 
-# the scenarios
+# their tests
 
 
-@pytest.mark.parametrize(("folder", "case"), SCENARIOS)
-def test_a_scenario_ends_as_expected(folder: Path, case: dict[str, Any], project: ExampleProject) -> None:
-    project.copy_hook(folder)
-    if "git" in case:
-        project.make_repository(case["git"])
-    project.write_files(case.get("files", {}))
-    for name, script in case.get("tools", {}).items():
-        project.write_tool(name, script)
-
-    verdict = project.fire(case["event"])
-
-    expected = {**DEFAULTS, **case["expect"]}
-    assert observed(verdict, project, expected) == expected
-    assert {run["status"] for run in verdict["runs"]} <= {"ok"}
-
-
-DEFAULTS: dict[str, Any] = {
-    "reason_contains": None,
-    "modified_input": None,
-    "context_contains": None,
-    "background": False,
-    "files": {},
-}
-
-
-def observed(verdict: dict[str, Any], project: ExampleProject, expected: dict[str, Any]) -> dict[str, Any]:
-    """What happened, in the shape of what was expected; where a text should contain another and does, the latter."""
-    seen = {
-        "decision": verdict["decision"],
-        "reason_contains": containing(verdict["reasons"], expected["reason_contains"]),
-        "modified_input": verdict["modified_input"],
-        "context_contains": containing(verdict["additional_context"], expected["context_contains"]),
-        "background": bool(verdict["background"]),
-        "files": {name: file_seen(project, name, text) for name, text in expected["files"].items()},
-    }
-    return {**seen, "ran": bool(verdict["runs"])} if "ran" in expected else seen
-
-
-def containing(texts: list[str], part: str | None) -> str | None:
-    text = "\n".join(texts)
-    return part if part is not None and part in text else text or None
-
-
-def file_seen(project: ExampleProject, name: str, expected: str | dict[str, str]) -> object:
-    text = project.wait_for_file(name, expected)
-    return expected if is_as_expected(text, expected) else text
+@pytest.mark.parametrize("folder", HOOKS, ids=NAMES)
+def test_an_example_passes_its_tests(folder: Path) -> None:
+    hook, _ = read_hook(str(folder / "HOOK.md"), str(folder), USER)
+    path = str(folder / "tests.txt")
+    rules = CaseRules(is_hook_trusted=True, is_file_trusted=True)
+    # All of the corpus is judged below, without a process for each command.
+    results = run_cases(hook, load_cases(path), RunSetup(path, rules=rules, corpus_step=len(CORPUS) // 10))
+    assert [(result.case.line, result.messages) for result in results if result.status not in (PASSED, TODO)] == []
 
 
 # the corpus of dangerous commands
@@ -120,19 +76,6 @@ def imported(name: str, patch: pytest.MonkeyPatch) -> ModuleType:
 def test_a_command_of_the_corpus_is_judged_as_expected(entry: dict[str, str], judge: Callable[[str, str], Any]) -> None:
     finding = judge(entry["command"], WORK_DIR)
     assert (finding.decision if finding else "pass") == entry["expect"]
-
-
-@pytest.mark.parametrize(
-    "entry", CORPUS[:: len(CORPUS) // 10], ids=lambda entry: f"{entry['expect']}: {entry['command']}"
-)
-def test_the_engine_comes_to_the_same_end_as_the_script(entry: dict[str, str], project: ExampleProject) -> None:
-    project.copy_hook(EXAMPLES / "hooks" / "block-dangerous-commands")
-    verdict = project.fire(shell_event(entry["command"], work_dir=WORK_DIR))
-    decision = {"block": "block", "pass": "none"}[entry["expect"]]
-    assert [(run["hook"], run["status"], run["decision"]) for run in verdict["runs"]] == [
-        ("block-dangerous-commands", "ok", decision)
-    ]
-    assert verdict["decision"] == decision
 
 
 def test_the_corpus_has_enough_of_both_kinds_and_nothing_twice() -> None:
@@ -252,9 +195,10 @@ def test_the_checker_reports_nothing_about_the_examples(project: ExampleProject)
 
 
 @pytest.mark.parametrize("folder", HOOKS, ids=NAMES)
-def test_an_example_has_three_scenarios_or_more_with_titles_of_their_own(folder: Path) -> None:
-    titles = [case["title"] for case in scenarios(folder)]
-    assert len(titles) == len(set(titles)) >= 3
+def test_an_example_has_three_cases_or_more_and_none_twice(folder: Path) -> None:
+    cases = [case.replace(line=0) for case in load_cases(str(folder / "tests.txt"))]
+    assert len(cases) >= 3
+    assert [case for at, case in enumerate(cases) if case in cases[:at]] == []
 
 
 @pytest.mark.parametrize("folder", HOOKS, ids=NAMES)

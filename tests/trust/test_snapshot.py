@@ -161,6 +161,42 @@ def test_a_copy_holds_the_same_and_is_read_only(folder, tmp_path):
     assert not copy.exists()
 
 
+def test_tests_beside_a_manifest_are_left_out(folder):
+    before = read_snapshot(str(folder)).compute_digest()
+    (folder / "tests.txt").write_text("pass ls\n")
+    (folder / "tests").mkdir()
+    (folder / "tests" / "escaping").symlink_to("/etc/passwd")
+    assert read_snapshot(str(folder)).compute_digest() == before
+    (folder / "scripts" / "tests.txt").write_text("")
+    assert read_snapshot(str(folder)).compute_digest() != before
+    (folder / "HOOK.md").unlink()
+    with pytest.raises(SnapshotError, match="is a link that leaves the folder"):
+        read_snapshot(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "is_refused"),
+    [
+        ("scripts/lib.sh", "../tests/lib.sh", True),
+        ("scripts/deep/lib.sh", "../.././tests/lib.sh", True),
+        ("lib.sh", "tests.txt", True),
+        ("scripts/all", "../tests", True),
+        ("scripts/lib.sh", "tests/lib.sh", False),
+        ("lib.sh", "scripts/tests", False),
+        ("scripts/up", "..", False),
+    ],
+)
+def test_a_link_to_the_tests_is_refused(folder, path, target, is_refused):
+    link = folder / path
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target)
+    if is_refused:
+        with pytest.raises(SnapshotError, match="is a link to the tests of the hook"):
+            read_snapshot(str(folder))
+    else:
+        read_snapshot(str(folder))
+
+
 NAMES = st.text(st.characters(blacklist_characters="/\0", blacklist_categories=("Cs",)), min_size=1, max_size=8)
 PARTS = st.builds(SnapshotItem, NAMES, st.sampled_from(["file", "link"]), st.integers(0, 0o7777), st.binary(max_size=8))
 TREES = st.lists(PARTS, max_size=4)

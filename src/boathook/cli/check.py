@@ -9,6 +9,7 @@ from boathook.cli.common_options import HOST, json_option, project_option
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import ERROR, GONE, WARNING, Diagnostic
+from boathook.hook_tests.missing_cases import find_missing_cases, find_missing_cases_at
 from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import load_host
 from boathook.sources.agent_forms.entry_lines import add_lines
@@ -47,10 +48,10 @@ def check_hooks(
     # Raises an error if it is not a folder.
     resolve_start(project)
     if paths:
-        diagnostics = [diagnostic for path in paths for diagnostic in check_path(path)]
+        diagnostics = [found for path in paths for found in (*check_path(path), *find_missing_cases_at(path))]
     else:
         catalog = load_catalog(project, trust_all=True)
-        diagnostics = [*check_catalog(catalog), *_check_gone_hooks(project)]
+        diagnostics = [*check_catalog(catalog), *find_missing_cases(catalog.hooks), *_check_gone_hooks(project)]
         if not diagnostics and not as_json and not catalog.hooks:
             echo("There are no hooks here: nothing to check.", "yellow")
             return int(strict)

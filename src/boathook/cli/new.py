@@ -12,15 +12,19 @@ from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.person import require_person
 from boathook.cli.show import echo
 from boathook.core.event import PRE_TOOL, EventKind, find_kind
+from boathook.core.hook import PROJECT, USER
 from boathook.core.json_text import dumps
 from boathook.core.matcher import compile_pattern
 from boathook.core.tool_kinds import KIND_WORDS, SHELL, TOOL_KINDS, TOOLS_OF_KINDS
 from boathook.core.value import Value
 from boathook.errors import ConfigError
+from boathook.hook_tests.case_file import TESTS_FILE
+from boathook.hook_tests.first_tests import write_first_tests
 from boathook.hosts.tool_names import list_known_tools
 from boathook.install.host_files import find_project_top
 from boathook.sources.conversion import quote_yaml
 from boathook.sources.fields import HOOK_NAME, is_hook_name, join_words, suggest
+from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.samples import find_matching_text
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
@@ -139,10 +143,13 @@ def create_hook(
     _write(f"{folder}/HOOK.md", _make_manifest(name, event, matcher, blocks=blocks))
     _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
+    hook, _ = read_hook(f"{folder}/HOOK.md", folder, USER if user else PROJECT)
+    _write(f"{folder}/{TESTS_FILE}", write_first_tests(hook, blocks=blocks))
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
     echo(f"created {os.path.relpath(folder)}: it {effect}", "green")
     echo(f"  edit   {os.path.relpath(script)}")
     echo(f"  check  boathook check {os.path.relpath(folder)}")
+    echo(f"  test   boathook test {name}    (edit {os.path.relpath(folder)}/{TESTS_FILE})")
     if not user:
         echo(f"  trust  boathook trust {name}")
     echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")

@@ -93,7 +93,8 @@ class AgentHooks:
         host = self.host
         times = (("timestamp", TIME),) if host.own.sends_timestamp else ()
         names = ((host.session_keys, SESSION), (host.folder_keys, FOLDER), (host.event_keys, EVENT_NAME))
-        usual = (*((places[0], what) for places, what in names), *times)
+        # Some agents do not say in which folder they are.
+        usual = (*((places[0], what) for places, what in names if places), *times)
         return host_event.own.keys or host.own.keys or usual
 
     def _find_event(self, event: Event, trigger: str) -> HostEvent:

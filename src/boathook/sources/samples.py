@@ -16,16 +16,16 @@ from boathook.hosts.tool_names import list_known_tools
 _MAX_REPEATS = 3
 _MAX_TRIES = 24
 _SAMPLE_TEXTS: dict[str, Any] = {
-    "prompt": "a synthetic prompt from boathook doctor",
+    "prompt": "a synthetic prompt",
     "source": "startup",
     "trigger": "auto",
     "exit_reason": "other",
     "stop_reason": "no_tool_calls",
     "final_message": "done",
-    "message": "a synthetic message from boathook doctor",
+    "message": "a synthetic message",
     "notification_type": "permission_prompt",
-    "error": "a synthetic error from boathook doctor",
-    "tool_output": "a synthetic output from boathook doctor",
+    "error": "a synthetic error",
+    "tool_output": "a synthetic output",
     "tool_use_id": "doctor",
     "subagent_type": "general-purpose",
     "subagent_name": "doctor",
@@ -42,14 +42,14 @@ def build_sample_event(hook: Hook, work_dir: str) -> Event | None:
     doctor = hook.metadata.get("doctor") if isinstance(hook.metadata, dict) else None
     own = doctor if isinstance(doctor, dict) else {}
     for fields in ({},) if own else _generate_fields(hook, hook.kind):
-        data = {**_build_fields(hook.kind), **fields, **own}
+        data = {**build_sample_fields(hook.kind), **fields, **own}
         event = Event.of(hook.kind, session_id="doctor", work_dir=work_dir, **data)
         if not hook.matcher.explain_mismatch(event):
             return event
     return None
 
 
-def _build_fields(kind: EventKind) -> dict[str, Any]:
+def build_sample_fields(kind: EventKind) -> dict[str, Any]:
     row = CLAUDE_EVENTS_BY_KIND.get(kind.name)
     names = [*kind.fields, *(ours for _, ours in row.renames)] if row else kind.fields
     fields: dict[str, Any] = {name: _SAMPLE_TEXTS[name] for name in names if name in _SAMPLE_TEXTS}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from boathook.core.hook import OWN_IMPORTS, Command, Hook
 from boathook.core.shell import ShellCommand, ShellWord
 from boathook.core.value import Value
+from boathook.sources.hook_md.folder import find_manifest
 from boathook.sources.shell_scripts import (
     find_indirect_run,
     find_run_files,
@@ -23,7 +24,7 @@ from boathook.sources.shell_scripts import (
 )
 from boathook.sources.source import SOURCES
 from boathook.trust.script_commands import find_entry_item, is_run_by_shell, read_script_commands
-from boathook.trust.snapshot import FILE, IGNORED_NAMES, Snapshot, SnapshotError, read_snapshot
+from boathook.trust.snapshot import FILE, IGNORED_NAMES, TEST_NAMES, Snapshot, SnapshotError, read_snapshot
 
 _MAX_FOLDER_FILES, _MAX_FOLDER_BYTES = 64, 1 << 20
 
@@ -102,6 +103,7 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
     variables |= {f"{one}_HOOK_DIR": hook.folder for one in prefixes} | {"HOME": os.environ.get("HOME", "")}
     entry = find_entry_item(snapshot)
     own = os.path.realpath(hook.folder) + "/"
+    tests = tuple(f"{own}{name}" for name in TEST_NAMES)
     unbound: list[str] = []
     programs = [] if hook.imports == OWN_IMPORTS else ["modules of the project (imports: project)"]
     for item in snapshot.items:
@@ -115,7 +117,8 @@ def find_uncovered_files(hook: Hook, snapshot: Snapshot, project: str) -> BoundF
             programs += [indirect.text] if indirect is not None else []
             for word in _find_run_words(command, words):
                 path = _resolve_within(base or project, word.value, (top,)) if word.value else ""
-                unbound += [path] if path and not path.startswith(own) else []
+                is_covered = path.startswith(own) and not path.startswith(tests)
+                unbound += [path] if path and not is_covered else []
     return BoundFiles(unbound=tuple(dict.fromkeys(unbound)), programs=tuple(dict.fromkeys(programs)))
 
 
@@ -185,7 +188,8 @@ def _contains(folder: str, path: str) -> bool:
 
 def _choose_root(path: str, excluded: tuple[str, ...]) -> str:
     folder = os.path.dirname(path)
-    if folder in excluded:
+    # Beside a HOOK.md, tests are not read: an entry that runs them there must not count as covered.
+    if folder in excluded or find_manifest(folder) is not None:
         return path
     try:
         items = read_snapshot(folder).items

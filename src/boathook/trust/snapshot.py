@@ -12,6 +12,9 @@ from boathook.core.value import Value
 FILE, FOLDER, LINK = "file", "folder", "link"
 # Made by tools; never copied, so never run.
 IGNORED_NAMES = ("__pycache__", ".git", ".DS_Store")
+# Beside a HOOK.md: its tests. A new test must not ask a whole team again. They are never copied, so no trusted hook can run them.
+TEST_NAMES = ("tests.txt", "tests")
+_MANIFEST_NAMES = ("HOOK.md", "hook.md")
 MAX_SNAPSHOT_FILES = 512
 MAX_SNAPSHOT_BYTES = 8 << 20
 MAX_SNAPSHOT_DEPTH = 16
@@ -98,6 +101,7 @@ class _SnapshotReader:
         self.items: list[SnapshotItem] = []
         self.size = 0
         self._last_file = ""
+        self._has_tests = False
 
     def list_paths(self) -> tuple[str, ...]:
         return tuple(map(self._get_full_path, (*(item.path for item in self.items), self._last_file)))
@@ -106,8 +110,11 @@ class _SnapshotReader:
         if depth > MAX_SNAPSHOT_DEPTH:
             raise SnapshotError(f"{self._get_full_path(path)} is more than {MAX_SNAPSHOT_DEPTH} folders deep")
         self._add(SnapshotItem(path, FOLDER, stat.S_IMODE(os.fstat(handle).st_mode)))
-        for name in sorted(os.listdir(handle)):
-            if name in IGNORED_NAMES:
+        names = sorted(os.listdir(handle))
+        if not path:
+            self._has_tests = any(name in _MANIFEST_NAMES for name in names)
+        for name in names:
+            if name in IGNORED_NAMES or (not path and self._has_tests and name in TEST_NAMES):
                 continue
             below = f"{path}/{name}" if path else name
             mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
@@ -115,6 +122,9 @@ class _SnapshotReader:
                 target = os.readlink(name, dir_fd=handle)
                 if _leaves_folder(target, below.count("/")):
                     raise SnapshotError(f"{self._get_full_path(below)} is a link that leaves the folder")
+                if self._has_tests and _leads_to_tests(target, below):
+                    problem = f"{self._get_full_path(below)} is a link to the tests of the hook"
+                    raise SnapshotError(f"{problem}, which are no part of what is trusted. Move what the hook needs")
                 self._add(SnapshotItem(below, LINK, 0, target.encode("utf-8", "surrogateescape")))
             elif stat.S_ISDIR(mode):
                 self._read_below(handle, name, _FOLDER_FLAGS, below, depth + 1)
@@ -189,6 +199,14 @@ def _leaves_folder(target: str, depth: int) -> bool:
         elif name not in ("", "."):
             has_name = True
     return False
+
+
+def _leads_to_tests(target: str, path: str) -> bool:
+    """Whether a link within a hook folder leads to its tests; it has no `..` after a name."""
+    steps = [step for step in target.split("/") if step not in ("", ".")]
+    folders = path.split("/")[:-1]
+    ups = steps.count("..")
+    return [*folders[: len(folders) - ups], *steps[ups:]][:1] in [[name] for name in TEST_NAMES]
 
 
 def write_snapshot(snapshot: Snapshot, root: str) -> None:
