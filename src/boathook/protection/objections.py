@@ -131,7 +131,8 @@ class _Examination:
         reader = StartedReader()
         reader.read(text, scope)
         for started in reader.started:
-            if what := self._judge_program(started, reader, scope.links):
+            # What runs on another machine changes nothing here.
+            if not started.machine and (what := self._judge_program(started, reader, scope.links)):
                 return what
         if not reader.is_complete and (place := self._find_named_place(reader, scope.links)):
             return f"do something that is too long or too deep to be read, and names {_describe(place)}"
