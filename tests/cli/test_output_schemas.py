@@ -34,6 +34,7 @@ ARGUMENTS = {
     "stats": "stats",
     "replay": "replay --unconfined",
     "ledger verify": "ledger verify",
+    "shell explain": "shell explain ls",
 }
 
 

@@ -100,14 +100,20 @@ COMMANDS_BEHIND: dict[str, tuple[CommandBehind, ...]] = {
     **dict.fromkeys(("aws-vault", "chamber", "saml2aws"), (CommandBehind("exec", "-d --duration", 1),)),
     "envchain": (CommandBehind("", "", 1),),
     **dict.fromkeys(("bundle", "rbenv", "pyenv", "nodenv", "asdf", "lerna"), (CommandBehind("exec"),)),
-    "watchexec": (CommandBehind("", "-e --exts -w --watch -i --ignore -f --filter -s --signal -d --debounce --shell"),),
+    "watchexec": (
+        CommandBehind(
+            "", "-e --exts -w --watch -i --ignore -f --filter -s --signal -d --debounce --shell --stop-signal"
+        ),
+    ),
     "onchange": (CommandBehind(needs_mark=True),),
     "perf": tuple(
         CommandBehind(one, "-o -e -F -C -p -t -r --output --event --repeat") for one in ("stat", "record", "trace")
     ),
     **dict.fromkeys(("gdb", "lldb"), (CommandBehind("", "", 0, "--args --", needs_mark=True),)),
     **dict.fromkeys(_TERMINALS, (_OPEN_TERMINAL,)),
-    **dict.fromkeys(("kitty", "foot", "cool-retro-term"), (CommandBehind("", "-T --title -o -d --directory -e"),)),
+    **dict.fromkeys(
+        ("kitty", "foot"), (CommandBehind("", "-T --title -o -d --directory -e -c --config -w -W -a -t --class"),)
+    ),
     "wezterm": (CommandBehind("start", "--cwd"),),
     "runuser": (CommandBehind("", "-u --user -g --group -G", 0, "", needs_mark=True),),
     "capsh": (CommandBehind(needs_mark=True),),
@@ -159,6 +165,8 @@ def _read_behind(row: CommandBehind, arguments: list[str]) -> tuple[tuple[str, .
         return None
     else:
         behind = skip_options(operands[row.operands :], row.values)
+    if behind[:1] and behind[0].startswith("+"):
+        return None
     # One word with blanks is a text for a shell.
     words = ("sh", "-c", behind[0]) if len(behind) == 1 and " " in behind[0] else tuple(behind)
     return words, (machine or "?") if row.is_remote else ""

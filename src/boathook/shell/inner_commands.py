@@ -139,7 +139,8 @@ def _list_remote_texts(started: Started) -> list[InnerCommand]:
     machine = behind[0].rpartition("@")[2] if behind else ""
     is_here = UNKNOWN in machine or bool(_THIS_MACHINE.fullmatch(machine))
     commands = [InnerCommand(text) for text in _list_ssh_options(started)]
-    text = " ".join(behind[1:])
+    # Options may be behind the machine, too.
+    text = " ".join(skip_options(behind[1:], _SSH_VALUES))
     # Without a command, the shell there runs what is read.
     text = text or (started.input_text if machine else "")
     return [*commands, *([InnerCommand(text, machine="" if is_here else machine)] if text else [])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b32decode, b64decode
 from collections.abc import Callable, Mapping
+from posixpath import normpath
 
 from boathook.core.shell import decode_escapes
 from boathook.shell.arguments import (
@@ -37,7 +38,7 @@ _PLAIN_PATTERN = re.compile(r"(?:[^\\.*\[\]^$+?(){}|&]|\\[/|,#:@!%.])*")
 
 def normalize_written(path: str) -> str:
     """Return the path under which a text is noted that is written to a file or a descriptor."""
-    return _OPEN_DESCRIPTOR.sub("/dev/fd/", path.replace("/./", "/"))
+    return _OPEN_DESCRIPTOR.sub("/dev/fd/", path if path.endswith("/.") else normpath(path))
 
 
 def find_output(words: list[str] | tuple[str, ...], folder: str, input_text: str, written: Mapping[str, str]) -> str:

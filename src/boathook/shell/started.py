@@ -23,7 +23,7 @@ from boathook.shell.listers import list_printed_paths
 from boathook.shell.printed_text import find_output, normalize_written, print_words
 from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
-from boathook.shell.wrappers import unwrap
+from boathook.shell.wrappers import SHELL_PREFIXES, unwrap
 
 MAX_TEXT_DEPTH = 5
 MAX_STARTED = 4000
@@ -390,7 +390,10 @@ class StartedReader:
     def _add(self, started: Started) -> None:
         """Add a program, or what it starts in its place."""
         count = len(started.variables)
-        started = unwrap(started)
+        wrapper, started = started, unwrap(started)
+        if not started.words and wrapper.name not in SHELL_PREFIXES:
+            # It starts nothing: it is called for itself.
+            started = wrapper
         self._read_command_variables(started.variables[count:], started.scope)
         if not started.words:
             self._note_outputs(started.outputs, ShellScope(started.folder, {}))

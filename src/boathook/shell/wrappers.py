@@ -57,6 +57,8 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "softlimit": ("-a -c -d -f -l -m -o -p -r -s -t", 0),
     "daemonize": ("-c -e -o -p -l -u -E", 0),
     "pkexec": ("--user", 0),
+    "systemd-inhibit": ("--what --who --why --mode", 0),
+    **dict.fromkeys(("torsocks", "torify"), ("-a -P -u -p -c --address --port --user --pass", 0)),
     "run0": ("-u -g -D --user --group --unit --property --description --slice --chdir --setenv", 0),
     **dict.fromkeys(("please", "dzdo"), ("-u -g -t -d -n --user --group --target", 0)),
     **dict.fromkeys(("gosu", "su-exec", "setuidgid", "s6-setuidgid"), ("", 1)),
@@ -66,19 +68,8 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     **dict.fromkeys(
         (
             *("{", "!", "command", "builtin", "nohup", "setsid", "busybox", "toybox", "caffeinate", "unbuffer"),
-            *(
-                "catchsegv",
-                "dbus-launch",
-                "linux32",
-                "linux64",
-                "torsocks",
-                "torify",
-                "winpty",
-                "tsp",
-                "chronic",
-                "ifne",
-            ),
-            *("eatmydata", "nocache", "systemd-inhibit", "gnohup", "gnice"),
+            *("catchsegv", "dbus-launch", "linux32", "linux64", "winpty", "tsp", "chronic", "ifne"),
+            *("eatmydata", "nocache", "gnohup", "gnice"),
         ),
         ("", 0),
     ),
@@ -101,6 +92,8 @@ _PACKAGE_RUNNER_VALUES = "--prefix -C --dir --cwd --filter -F -w --workspace -p 
 _PACKAGE_PROGRAMS = ("rimraf", "shx", "del-cli", "trash")
 _RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --name --extra --group --env -e --index-url"
 _SPLIT_STRING = re.compile(r"-[0iv]*S(.*)|--split-string(?:=(.*))?", re.DOTALL)
+# Words before a program that are no programs.
+SHELL_PREFIXES = frozenset(("{", "!", "command", "builtin", "exec", "time"))
 # Programs whose command runs with another environment than the text around it says.
 _OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
 
