@@ -465,6 +465,23 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             "differences": _make_list(_DIFFERENCE),
         },
     ),
+    "shell explain": _make_output(
+        "The programs that a shell command would start. In words, paths and values, U+0000 is a part that cannot be known.",
+        {
+            **dict.fromkeys(("command", "folder"), _TEXT),
+            "complete": _FLAG,
+            "programs": _make_list(
+                _make_object(
+                    {
+                        **dict.fromkeys(("folder", "machine"), _TEXT),
+                        **dict.fromkeys(("words", "started_by", "input_files", "writes"), _TEXTS),
+                        **dict.fromkeys(("reads_from", "code_from"), _make_list(_TEXTS)),
+                        "variables": _make_map(_TEXT),
+                    }
+                )
+            ),
+        },
+    ),
     "ledger verify": _make_output(
         "Whether the ledger is complete and unchanged.",
         {

@@ -96,9 +96,10 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         ),
     },
     "Shell": {
+        "shell": CommandRow("shell_explain:shell_group", "Show what a shell command would start", changes_guards=False),
         "completion": CommandRow(
             "completion:print_completion", "Print a completion script for your shell", changes_guards=False
-        )
+        ),
     },
 }
 COMMANDS = {name: row for rows in SECTIONS.values() for name, row in rows.items()}

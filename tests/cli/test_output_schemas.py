@@ -35,6 +35,7 @@ ARGUMENTS = {
     "stats": "stats",
     "replay": "replay --unconfined",
     "ledger verify": "ledger verify",
+    "shell explain": "shell explain ls",
 }
 
 

@@ -85,4 +85,5 @@ def test_paths_go_to_the_place_that_a_command_marks() -> None:
     assert place_paths(["rm"], ["a", "b"]) == ("rm", "a", "b")
     assert place_paths(["rm"], ["a"], appends=False) == ("rm",)
     assert place_paths(["mv", "{}", "{}.bak"], ["a"]) == ("mv", "a", "a.bak")
-    assert place_paths(["sh", "-c", "rm {}"], ["a"]) == ("sh", "-c", "rm $_found_path")
+    assert place_paths(["sh", "-c", "rm {}"], ["a", "b"]) == ("sh", "-c", "rm a\nrm b")
+    assert place_paths(["sh", "-c", "rm {}"], [UNKNOWN]) == ("sh", "-c", "rm $_found_path")

@@ -136,7 +136,8 @@ class _Examination:
         reader = StartedReader()
         reader.read(text, scope)
         for started in reader.started:
-            if what := self._judge_program(started, reader, scope.links):
+            # What runs on another machine changes nothing here.
+            if not started.machine and (what := self._judge_program(started, reader, scope.links)):
                 return what
         if what := describe_found_killing(reader.started):
             return what

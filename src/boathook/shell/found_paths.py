@@ -68,6 +68,7 @@ def remove_prefix_of_path(path: str, prefix: str) -> str:
     return FoundPath.make(rest, path.filters) if isinstance(path, FoundPath) else rest
 
 
+_MAX_PLACED = 64
 # In a text for a shell, what is found is in a variable of this name.
 FOUND_VARIABLE = "_found_path"
 
@@ -81,8 +82,15 @@ def place_paths(command: list[str], paths: Sequence[str], *, appends: bool = Tru
         if "{}" not in word and word != "%":
             placed.append(word)
         elif " " in word:
-            placed.append(word.replace("{}", f"${FOUND_VARIABLE}"))
+            placed.append(_place_in_text(word, paths))
         else:
             prefix, _, suffix = word.partition("{}" if "{}" in word else "%")
             placed += [surround_path(path, prefix, suffix) for path in paths]
     return tuple(placed)
+
+
+def _place_in_text(text: str, paths: Sequence[str]) -> str:
+    """Return a shell text with paths in place of `{}`, once for each of them."""
+    if any(isinstance(path, FoundPath) or "\0" in path for path in paths):
+        return text.replace("{}", f"${FOUND_VARIABLE}")
+    return "\n".join(text.replace("{}", path) for path in paths[:_MAX_PLACED])

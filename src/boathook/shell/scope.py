@@ -8,27 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from boathook.core.shell import ShellReader, ShellWord, get_assigned_name
-from boathook.shell.arguments import UNKNOWN, get_program_name, make_absolute_path
+from boathook.core.shell import ShellCommand, ShellReader, ShellRedirection, ShellWord, get_assigned_name
+from boathook.shell.arguments import UNKNOWN, make_absolute_path
 from boathook.shell.found_paths import FoundPath, surround_path
 from boathook.shell.listers import list_printed_paths
+from boathook.shell.printed_text import find_output, find_printed_text, normalize_written
 
 MAX_VALUE_CHARS = 4096
 _MAX_BRACES = _MAX_CHOICES = 64
 _MAX_EVALUATED_DEPTH, _MAX_INNER = 3, 4
+_MAX_EVALUATED_COMMANDS = 8
 _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 _PARAMETER = re.compile(r"\$(?:(\d|[@*])|\{(\d|[@*])\}|[#?$!-])")
 _WHOLE_PARAMETER = re.compile(r'"?\$(?:(\d|[@*])|\{(\d|[@*])\})"?')
 _EXPANSION = re.compile(r"\$\{([A-Za-z_]\w*|\d)(?:(:?[-=+?])(.*)|(%%?|##?)(.*)|(//?)([^/]*)/?(.*))?\}", re.DOTALL)
+_PART = re.compile(r"\$\{(!)?([A-Za-z_]\w*)(,,?|\^\^?)?(?::\s*(-?\d{1,6})(?::\s*(-?\d{1,6}))?)?\}")
+_BLANKS = " \t\n"
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _WHOLE_SUBSTITUTION = re.compile(r'"?(?:\$\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|`([^`]*)`)"?', re.DOTALL)
 _NO_PATH_SIGNS = frozenset(" \n\t'\"()")
 _USER_HOME = re.compile(r"~[^/]*")
-_PRINT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|(.))", re.DOTALL)
-# Programs that print lines that they read as these are.
-_PASSING_PROGRAMS = frozenset(("head", "tail", "cat", "sort", "uniq"))
-_BLANK_ESCAPES = {"n": "\n", "t": "\t"}
 
 
 class ShellScope:
@@ -61,6 +61,8 @@ class ShellScope:
     def look_up(self, name: str) -> str:
         if name == "PWD":
             return self.folder or UNKNOWN
+        if name == "IFS":
+            return self.variables.get(name, _BLANKS)
         return self.variables.get(name, UNKNOWN)
 
     def assign(self, name: str, value: str) -> None:
@@ -117,8 +119,15 @@ class ShellScope:
         # A shell splits only what is not in quotes.
         outside = raw if raw[-1:] not in ("'", '"') else re.split("['\"]", raw, maxsplit=1)[0]
         if "$" in outside or "`" in outside:
-            values = [piece for value in values for piece in value.split()]
+            values = [piece for value in values for piece in self._split(value)]
         return values
+
+    def _split(self, text: str) -> list[str]:
+        """Return the words that a shell splits a text into."""
+        signs = self.look_up("IFS")
+        if signs == _BLANKS or UNKNOWN in signs or not signs:
+            return text.split()
+        return [piece for piece in re.split(f"[{re.escape(signs)}]+", text) if piece]
 
     def _list_choices(self, text: str, raw: str) -> list[str]:
         """Return what a word may be that has a variable with several values, or paths that a command lists."""
@@ -204,31 +213,68 @@ class ShellScope:
         return "" if UNKNOWN in text else text
 
     def _evaluate_script(self, script: str) -> str:
+        """Return what the commands of a text print, one after the other."""
         if self.depth >= _MAX_EVALUATED_DEPTH:
             return UNKNOWN
         inner = self.copy(deeper=1)
-        commands = ShellReader(script, inner.look_up, evaluate=inner.evaluate).read_all()
-        rest = commands[1:]
-        is_first_printed = not commands or commands[0].operator == "||"
-        is_passed_on = all(command.words and command.words[0].text in _PASSING_PROGRAMS for command in rest)
-        if not commands or not (is_first_printed or is_passed_on):
-            return UNKNOWN
-        words = [text for word in commands[0].words for text in inner.expand(word)]
-        bodies = [one.body for one in commands[0].redirections if one.body]
-        if get_program_name(words) == "cat" and len(words) == 1 and bodies:
-            return bodies[0]
-        return find_printed_text(words, self.folder)
+        reader = ShellReader(script, inner.look_up, evaluate=inner.evaluate)
+        printed = input_text = ""
+        count = 0
+        while (command := reader.read_command()) is not None:
+            count += 1
+            is_choice = command.operator == "||" and count > 1
+            if count > _MAX_EVALUATED_COMMANDS or is_choice or command.operator in ("(", ")", "&"):
+                return UNKNOWN
+            output = inner._find_command_output(command, input_text)
+            if command.operator in ("|", "|&"):
+                input_text = output
+                continue
+            input_text = ""
+            printed += output
+            # What is behind is printed only if the first command fails.
+            if command.operator == "||":
+                break
+        return printed.strip("\n") if printed.strip(UNKNOWN) else UNKNOWN
+
+    def _find_command_output(self, command: ShellCommand, input_text: str) -> str:
+        words = [text for word in command.words for text in self.expand(word)]
+        bodies = [one.body or self.find_redirected_text(one) for one in command.redirections]
+        given = next(filter(None, reversed(bodies)), "") or input_text
+        if not words:
+            return given or UNKNOWN
+        if words[0] == "cd":
+            self.change_folder(words[-1] if len(words) > 1 else self.look_up("HOME"))
+            return ""
+        if words[0] in (":", "true", "set", "exec"):
+            return ""
+        output = find_output(words, self.folder, given, self.written)
+        return f"{output}\n" if words[0] == "echo" and UNKNOWN not in output else output
+
+    def find_redirected_text(self, redirection: ShellRedirection) -> str:
+        """Return the text that a redirection gives to a command, "" if it is not known."""
+        if redirection.target is None or redirection.operator not in ("<", "<<<", "<&"):
+            return ""
+        text = self.expand_text(redirection.target)
+        if redirection.operator == "<<<":
+            return text
+        if redirection.target.raw.startswith("<("):
+            return self.find_file_text(redirection.target.raw)
+        path = f"/dev/fd/{text}" if redirection.operator == "<&" else text
+        return self.written.get(normalize_written(self.make_absolute(path)), "").strip("\n")
 
     def _evaluate_expansion(self, written: str) -> str:
         match = _EXPANSION.fullmatch(written)
         if match is None:
-            return UNKNOWN
+            return self._evaluate_part(written)
         name = match[1]
         value = self._find_parameter_value(name) if name.isdigit() else self.look_up(name)
         is_set = value != UNKNOWN
         other = match[3] or ""
         if match[2] in ("-", ":-", "=", ":="):
-            return value if is_set else self._read_other(other)
+            value = value if is_set else self._read_other(other)
+            if "=" in match[2] and not is_set:
+                self.assign(name, value)
+            return value
         if match[2] in ("+", ":+"):
             return self._read_other(other) if is_set else UNKNOWN
         if match[4] and is_set:
@@ -236,6 +282,23 @@ class ShellScope:
         if match[6] and is_set and match[7]:
             return value.replace(match[7], match[8] or "") if not set(match[7]) & set("*?[$`\\") else UNKNOWN
         return value
+
+    def _evaluate_part(self, written: str) -> str:
+        """Return what `${x:1:2}`, `${x,,}` and `${!x}` stand for."""
+        match = _PART.fullmatch(written)
+        if match is None:
+            return UNKNOWN
+        value = self.look_up(match[2])
+        if match[1]:
+            return self.look_up(value) if value.isidentifier() else UNKNOWN
+        if UNKNOWN in value:
+            return UNKNOWN
+        if match[3]:
+            changed = value.lower() if match[3][0] == "," else value.upper()
+            return changed if len(match[3]) == 2 else changed[:1] + value[1:]
+        start, length = int(match[4] or 0), match[5]
+        end = None if length is None else int(length) if int(length) < 0 else (start % (len(value) or 1)) + int(length)
+        return value[start:end]
 
     def _find_parameter_value(self, number: str) -> str:
         return self.parameters[int(number)] if int(number) < len(self.parameters) else UNKNOWN
@@ -293,56 +356,3 @@ def _list_choices(inner: str) -> list[str]:
         return [str(number) for number in range(low, min(high, low + _MAX_BRACES) + 1)]
     low, high = sorted((ord(first), ord(last)))
     return [chr(code) for code in range(low, high + 1)]
-
-
-def find_printed_text(words: list[str], folder: str) -> str:
-    """Return what a command prints, if it is one that prints its words, a folder or a path; else `UNKNOWN`."""
-    program = get_program_name(words)
-    rest = [word for word in words[1:] if not word.startswith("-")]
-    if program == "pwd":
-        return folder or UNKNOWN
-    if program in ("echo", "printf"):
-        return print_words(words)
-    if program == "mktemp":
-        return f"/tmp/tmp.{UNKNOWN}"  # noqa: S108
-    if program == "dirname" and rest:
-        return rest[0].rstrip("/").rpartition("/")[0] or "."
-    if program == "basename" and rest:
-        return rest[0].rstrip("/").rpartition("/")[2].removesuffix(rest[1] if len(rest) > 1 else "")
-    is_search = program in ("which", "type", "whence") or (program == "command" and words[1:2] in (["-v"], ["-pv"]))
-    if rest and program in ("realpath", "readlink"):
-        # What a link leads to, not the link.
-        return f"{rest[0].rstrip('/')}/"
-    return rest[0] if rest and is_search else UNKNOWN
-
-
-def print_words(words: list[str]) -> str:
-    rest = words[1:]
-    is_printf = get_program_name(words) == "printf"
-    has_escapes = is_printf
-    while rest and not is_printf and re.fullmatch(r"-[neE]+", rest[0]):
-        has_escapes = has_escapes or "e" in rest[0]
-        rest = rest[1:]
-    rest = rest[1:] if rest[:1] == ["--"] else rest
-    texts = [_PRINT_ESCAPE.sub(_decode_print, text) for text in rest] if has_escapes else rest
-    if not is_printf or not texts:
-        return " ".join(texts)
-    if "%" not in texts[0]:
-        return texts[0]
-    # Each word takes one place of the format, which is used again as long as there are words.
-    pieces = re.split(r"%[-0-9.]*[sbqdxoc]", texts[0].replace("%%", "%"))
-    if len(pieces) == 1:
-        return texts[0]
-    printed, values = "", texts[1:] or [""]
-    for start in range(0, min(len(values), _MAX_BRACES), len(pieces) - 1):
-        chunk = values[start : start + len(pieces) - 1]
-        printed += pieces[0] + "".join(
-            value + piece for value, piece in zip(chunk, pieces[1 : len(chunk) + 1], strict=True)
-        )
-    return printed
-
-
-def _decode_print(match: re.Match[str]) -> str:
-    if match[3] is not None:
-        return _BLANK_ESCAPES.get(match[3], match[3])
-    return chr(int(match[1], 16)) if match[1] else chr(int(match[2], 8) & 0xFF)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from base64 import b32decode, b64decode
 from collections.abc import Iterable
 from itertools import islice
 
-from boathook.core.interpreters import is_interpreter
 from boathook.core.shell import (
     SHELL_KEYWORDS,
     ShellCommand,
@@ -15,32 +13,46 @@ from boathook.core.shell import (
     ShellWord,
     get_assigned_name,
 )
-from boathook.shell.arguments import UNKNOWN, find_option_values, get_program_name, list_operands
+from boathook.shell.arguments import UNKNOWN, list_operands
+from boathook.shell.code_input import reads_code_from_stdin
+from boathook.shell.code_sources import MAX_SOURCES, CodeSources, list_script_paths
 from boathook.shell.containers import CONTAINER_PROGRAMS, find_contained_folder, list_shared_folders
 from boathook.shell.found_paths import FOUND_VARIABLE, FoundPath
-from boathook.shell.inner_commands import TEXT_READERS, list_inner_commands, list_inner_texts, list_placed_paths
+from boathook.shell.inner_commands import InnerCommand, list_inner_commands, list_placed_paths
 from boathook.shell.listers import list_printed_paths
-from boathook.shell.scope import ShellScope, find_printed_text
+from boathook.shell.printed_text import find_output, normalize_written, print_words
+from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
-from boathook.shell.wrappers import unwrap
+from boathook.shell.wrappers import SHELL_PREFIXES, unwrap
 
 MAX_TEXT_DEPTH = 5
 MAX_STARTED = 4000
 MAX_COMMAND_CHARS = 400_000
 MAX_WRITTEN_CHARS = 64_000
-_MAKE_FILES = ("GNUmakefile", "makefile", "Makefile")
+# How the programs in `$(…)` and `<(…)` are called that are started by no program.
+SUBSTITUTION = "$(…)"
 EXPORTERS = frozenset(("export", "declare", "local", "readonly", "typeset"))
+# With `-n`, these make a variable another name of a second one.
+_REFERRING = frozenset(("declare", "local", "typeset"))
+# Programs that run a text in the shell that goes on.
+_SAME_SHELL = frozenset(("eval", "source", "."))
+# Programs that connect what they start to another machine.
+_CONNECTORS = frozenset(("nc", "ncat", "netcat", "socat"))
 # Words before a command that are neither it nor a program.
 _KEYWORDS = frozenset((*SHELL_KEYWORDS, "coproc", "fi", "done", "esac", "}", "in"))
 _BRANCHES = frozenset(("for", "select", "case", "function", "local", "declare", "typeset", "readonly"))
 # What is before or in one of these does not change the shell that goes on.
 _OTHER_SHELLS = frozenset(("(", ")", "|", "|&", "&"))
 _LOOP_INPUT = re.compile(r'\bdone\s*<(?:\s*<\(|<<\s*"?\$\()((?:[^()]|\([^()]*\)){0,1000})\)')
+_LOOP_TEXT = re.compile(r"""\bdone\s*<<<\s*("[^"$`]{0,1000}"|'[^']{0,1000}'|[^\s;|&"'$`()]{1,1000})""")
 _LOOP_DOCUMENT = re.compile(r"\bdone\s*<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n(.{0,4000}?)\n\s*\1\b", re.DOTALL)
 _MAX_LOOPS = 4
 _COMMAND_VARIABLE = re.compile(
-    r"(?:\w*_)?(?:EDITOR|PAGER|VISUAL|COMMAND|ASKPASS|BROWSER)|GIT_\w+|LESSOPEN|LESSCLOSE|RSYNC_RSH"
+    r"(?:\w*_)?(?:EDITOR|PAGER|VISUAL|COMMAND|ASKPASS|BROWSER)|GIT_\w+|LESSOPEN|LESSCLOSE|RSYNC_RSH|PS[0-4]"
 )
+_READ_DESCRIPTOR = re.compile(r"(?:^|\s)-[a-zA-Z]*u\s*(\d+)")
+_FIRST_DESCRIPTOR = 10
+_COPYING_PROGRAMS = frozenset(("cp", "mv", "install", "ln", "link", "dd", "rsync"))
 _OTHER_SESSIONS = frozenset(("tmux", "screen", "ssh", "su", "runuser", "at", "batch"))
 
 
@@ -56,6 +68,12 @@ class StartedReader:
         self._array = ""
         self._last: list[Started] = []
         self._loop_scripts: list[str] = []
+        # Why what is read now is started, and on which other machine.
+        self._started_by: tuple[str, ...] = ()
+        self._machine = ""
+        # The programs whose output every command reads that is not behind another one in a pipe.
+        self._outer_pipe: list[Started] = []
+        self._sources = CodeSources()
         # Everything that is written as a word anywhere.
         self.words: list[tuple[str, str]] = []
 
@@ -69,38 +87,49 @@ class StartedReader:
 
     def _read_commands(self, text: str, scope: ShellScope) -> None:
         reader = ShellReader(text, scope.look_up, evaluate=scope.evaluate)
-        waiting: list[ShellCommand] = []
-        pipe: list[Started] = []
+        waiting: list[tuple[ShellCommand, tuple[Started, ...]]] = []
+        pipe = self._outer_pipe
         folders: list[str] = []
         while len(self.started) < MAX_STARTED and (command := reader.read_command()) is not None:
             nested, reader.nested = reader.nested, []
-            self._pass_nested_texts(nested, scope)
-            waiting.append(command)
+            waiting.append((command, self._pass_nested_texts(nested, scope)))
             # The text of a here-document comes after the line.
             if _has_open_heredoc(command) or (len(waiting) > 1 and command.operator not in ("\n", "")):
                 continue
-            for one in waiting:
-                pipe = self._pass(one, scope, pipe, folders)
+            for one, programs in waiting:
+                pipe = self._pass(one, scope, pipe, folders, programs)
             waiting = []
-        for one in waiting:
-            pipe = self._pass(one, scope, pipe, folders)
+        for one, programs in waiting:
+            pipe = self._pass(one, scope, pipe, folders, programs)
         self._pass_nested_texts(reader.nested, scope)
         self.is_complete = self.is_complete and len(self.started) < MAX_STARTED
 
-    def _pass_nested_texts(self, commands: list[ShellCommand], scope: ShellScope) -> None:
+    def _pass_nested_texts(self, commands: list[ShellCommand], scope: ShellScope) -> tuple[Started, ...]:
         """Note what the commands in substitutions start: they are in a shell of their own."""
-        inner, pipe, folders = scope.copy() if commands else scope, list[Started](), list[str]()
-        array = self._array
+        if not commands:
+            return ()
+        inner, pipe, folders = scope.copy(), list[Started](), list[str]()
+        array, count, outer = self._array, len(self.started), self._started_by
+        self._started_by = (*outer, SUBSTITUTION)
         for command in commands:
-            pipe = self._pass(command, inner, pipe, folders)
-        self._array = array
+            # One that is inside another comes before it.
+            pipe = self._pass(command, inner, pipe, folders, tuple(self.started[count:][-MAX_SOURCES:]))
+        self._array, self._started_by = array, outer
+        return tuple(self.started[count:][-MAX_SOURCES:])
 
-    def _pass(self, command: ShellCommand, scope: ShellScope, pipe: list[Started], folders: list[str]) -> list[Started]:
+    def _pass(
+        self,
+        command: ShellCommand,
+        scope: ShellScope,
+        pipe: list[Started],
+        folders: list[str],
+        nested: tuple[Started, ...],
+    ) -> list[Started]:
         first = command.words[0].raw if command.words else ""
         if command.operator in _OTHER_SHELLS or first in _KEYWORDS or first in _BRANCHES:
             scope.is_plain = False
         array, self._array = self._array, ""
-        started = self._start(command, scope, pipe)
+        started = self._start(command, scope, pipe[-MAX_SOURCES:], nested)
         if array and command.operator == ")":
             scope.assign_choices(array, [text for word in command.words for text in scope.expand(word)])
         if command.operator in ("&&", "||"):
@@ -113,38 +142,32 @@ class StartedReader:
         is_opening = command.operator == "(" and not command.words
         self._last = started or self._last
         if command.operator not in ("|", "|&") and not is_opening:
-            return []
+            return self._outer_pipe
         # What is behind brackets or a loop reads what the last program in them prints.
         is_group = not is_opening and not _skip_keywords(list(command.words))
         return [*pipe, *(self._last if is_group else started)]
 
-    def _start(self, command: ShellCommand, scope: ShellScope, pipe: list[Started]) -> list[Started]:
+    def _start(
+        self, command: ShellCommand, scope: ShellScope, pipe: list[Started], nested: tuple[Started, ...]
+    ) -> list[Started]:
         """Note what a command starts, and change the scope as it does."""
         words = _skip_keywords(list(command.words))
         assigned = []
         while words and get_assigned_name(words[0].raw):
             assigned.append(words[0])
             words = words[1:]
-        for word in (*assigned, *words):
-            self.words.append((scope.expand_text(word), scope.folder))
-        for one in command.redirections:
-            if one.operator == "<<<" and one.target is not None:
-                self.words.append((scope.expand_text(one.target), scope.folder))
-        outputs = tuple(
-            text
-            for one in command.redirections
-            if one.target is not None
-            and (">" in one.operator)
-            and not (one.operator == ">&" and one.target.text.isdigit())
-            for text in scope.expand(one.target)
-        )
+        self._note_words([*assigned, *words], command, scope)
+        outputs = self._list_outputs(command, scope)
         if not words:
-            self._assign_words(assigned, command, scope)
-            if outputs:
-                self.started.append(Started((":",), scope.folder, (), outputs))
+            self._assign_words(assigned, command, scope, nested)
+            self._note_outputs(outputs, scope)
             return []
         if words[0].raw in ("for", "select"):
             self._start_loop(words, scope)
+            return []
+        if words[0].raw == "exec" and command.redirections and _is_only_exec(words):
+            self._open_descriptors(words, command, scope, nested)
+            self._note_outputs(outputs, scope)
             return []
         texts = self._expand_words(words, scope)
         inner = scope.copy()
@@ -155,22 +178,120 @@ class StartedReader:
         pairs = [text.partition("=") for text in texts[1:] if texts[0] in EXPORTERS]
         exported = [(pair[0], pair[2]) for pair in pairs]
         self._read_command_variables((*variables, *exported), inner)
-        fed = _find_input_text(command, scope, pipe)
-        read_paths = _list_read_paths(command, scope, pipe, fed)
-        self._run_builtin(texts, words, scope, read_paths)
-        first = Started(
-            tuple(texts), scope.folder, variables, outputs, fed, tuple(read_paths), scope, feeders=tuple(pipe)
-        )
+        first = self._make_started(command, texts, scope, pipe, nested)
+        first = first.replace(variables=variables, outputs=outputs)
+        self._run_builtin(first, words, scope)
         _note_written_text(first, scope)
         count = len(self.started)
-        self._add(first)
+        self._add(first.replace(folder=scope.folder))
+        self._feed_programs(command, first, nested, scope)
         if words[0].raw in scope.aliases:
             self._read_alias(words[0].raw, texts[1:], inner)
         return self.started[count:][:1] or [first]
 
-    def _assign_words(self, assigned: list[ShellWord], command: ShellCommand, scope: ShellScope) -> None:
+    def _make_started(
+        self,
+        command: ShellCommand,
+        texts: list[str],
+        scope: ShellScope,
+        pipe: list[Started],
+        nested: tuple[Started, ...],
+    ) -> Started:
+        fed = _find_input_text(command, scope, pipe)
+        inputs = [one.target for one in command.redirections if one.operator == "<" and one.target is not None]
+        descriptors = [one.target for one in command.redirections if one.operator == "<&" and one.target is not None]
+        paths = [text for target in inputs if not target.raw.startswith("<(") for text in scope.expand(target)]
+        paths += [f"/dev/fd/{scope.expand_text(target)}" for target in descriptors]
+        feeders = nested if any(target.raw.startswith("<(") for target in inputs) else ()
+        variables = self._sources.find_words(word.raw for word in command.words)
+        return Started(
+            tuple(texts),
+            scope.folder,
+            input_text=fed,
+            read_paths=tuple(_list_read_paths(command, scope, pipe, fed)),
+            scope=scope,
+            feeders=(*pipe, *feeders),
+            substituted=(*nested, *variables)[-MAX_SOURCES:],
+            started_by=self._started_by,
+            input_paths=tuple(paths),
+            machine=self._machine,
+        )
+
+    def _note_words(self, words: list[ShellWord], command: ShellCommand, scope: ShellScope) -> None:
+        # What another machine has is not here.
+        if self._machine:
+            return
+        texts = [one.target for one in command.redirections if one.operator == "<<<" and one.target is not None]
+        for word in (*words, *texts):
+            self.words.append((scope.expand_text(word), scope.folder))
+
+    def _note_outputs(self, outputs: tuple[str, ...], scope: ShellScope) -> None:
+        if outputs:
+            self.started.append(
+                Started((":",), scope.folder, (), outputs, started_by=self._started_by, machine=self._machine)
+            )
+
+    def _list_outputs(self, command: ShellCommand, scope: ShellScope) -> tuple[str, ...]:
+        """Return the files that a command is redirected to, also by descriptors that the text opened before."""
+        outputs: list[str] = []
+        for one in command.redirections:
+            if one.target is None or ">" not in one.operator:
+                continue
+            texts = scope.expand(one.target)
+            if one.operator == ">&" and all(text.isdigit() for text in texts):
+                outputs += [path for text in texts if (path := self._sources.open_files.get(text, ""))]
+            elif not one.target.raw.startswith(">("):
+                outputs += texts
+        return tuple(outputs)
+
+    def _open_descriptors(
+        self, words: list[ShellWord], command: ShellCommand, scope: ShellScope, nested: tuple[Started, ...]
+    ) -> None:
+        """`exec 3< FILE` and `exec {name}<<< TEXT`: what is read from or written to the descriptor later."""
+        for one in command.redirections:
+            number = one.descriptor or ("0" if one.operator.startswith("<") else "1")
+            if len(words) > 1:
+                number = str(_FIRST_DESCRIPTOR + len(self._sources.open_files) + len(scope.written))
+                scope.assign(words[1].raw.strip("{}"), number)
+            path = f"/dev/fd/{number}"
+            target = one.target.raw if one.target is not None else ""
+            self._sources.open_files.pop(number, None)
+            if ">" in one.operator and one.target is not None:
+                if target.startswith(">("):
+                    self._sources.open_programs[number] = nested
+                else:
+                    self._sources.open_files[number] = scope.make_absolute(scope.expand_text(one.target))
+                continue
+            if text := one.body or scope.find_redirected_text(one):
+                scope.written[path] = text
+            file = scope.make_absolute(scope.expand_text(one.target)) if one.target is not None else ""
+            self._sources.note_file(path, nested if target.startswith("<(") else self._sources.find_file(file))
+
+    def _feed_programs(
+        self, command: ShellCommand, started: Started, nested: tuple[Started, ...], scope: ShellScope
+    ) -> None:
+        """Note that what a command prints is read by programs in `>(…)`, or behind a descriptor."""
+        targets = [one.target for one in command.redirections if one.target is not None and ">" in one.operator]
+        fed = nested if any(word.raw.startswith(">(") for word in (*command.words, *targets)) else ()
+        for target in targets if self._sources.open_programs else ():
+            fed = (*fed, *self._sources.open_programs.get(scope.expand_text(target), ()))
+        readers = [program for program in fed if reads_code_from_stdin(program)]
+        for at, program in enumerate(self.started) if readers else ():
+            if any(program is reader for reader in readers):
+                sources = (*started.feeders, started)[-MAX_SOURCES:]
+                self.started[at] = program.replace(feeders=sources, code_sources=sources)
+        text = find_output(started.words, scope.folder, started.input_text, scope.written) if readers else UNKNOWN
+        if text != UNKNOWN:
+            self._run_inner(InnerCommand(text), readers[0], scope.copy(deeper=1))
+
+    def _assign_words(
+        self, assigned: list[ShellWord], command: ShellCommand, scope: ShellScope, nested: tuple[Started, ...]
+    ) -> None:
         for word in assigned:
             scope.assign_word(word)
+            programs = self._sources.find_words([word.raw]) if "$" in word.raw else ()
+            has_substitution = "$(" in word.raw or "`" in word.raw
+            self._sources.note_variable(get_assigned_name(word.raw), (*programs, *(nested if has_substitution else ())))
         names = [get_assigned_name(word.raw) for word in assigned]
         self._read_command_variables([(name, scope.look_up(name)) for name in names], scope)
         if assigned and command.operator == "(":
@@ -181,7 +302,9 @@ class StartedReader:
         """Read variables whose value is a command that programs run, such as `EDITOR`."""
         for name, value in variables:
             if scope is not None and _COMMAND_VARIABLE.fullmatch(name):
-                self.read(value.removeprefix("!"), scope.copy(deeper=1))
+                outer, self._started_by = self._started_by, (*self._started_by, f"{name}=")
+                self.read(value.lstrip("!|"), scope.copy(deeper=1))
+                self._started_by = outer
 
     def _expand_words(self, words: list[ShellWord], scope: ShellScope) -> list[str]:
         """Return the words of a command; a program that may be one of several is not known."""
@@ -201,12 +324,20 @@ class StartedReader:
         # Without `in`, a loop is about the parameters.
         scope.assign_choices(name, values if len(words) > 2 else scope.parameters[1:])
 
-    def _run_builtin(self, texts: list[str], words: list[ShellWord], scope: ShellScope, read_paths: list[str]) -> None:
-        program = get_program_name(texts)
+    def _run_builtin(self, started: Started, words: list[ShellWord], scope: ShellScope) -> None:
+        """Change the scope as a program does that is a part of the shell."""
+        program, texts = started.name, list(started.words)
+        if program in _REFERRING and "-n" in texts:
+            for name, _, target in (text.partition("=") for text in texts[1:] if "=" in text):
+                scope.assign(name, scope.look_up(target))
+            return
         if program in EXPORTERS:
             for word in words[1:]:
                 if get_assigned_name(word.raw):
                     scope.assign_word(word)
+                    has_substitution = "$(" in word.raw or "`" in word.raw
+                    sources = started.substituted if has_substitution else ()
+                    self._sources.note_variable(get_assigned_name(word.raw), sources)
         if program == "unset" or (program in EXPORTERS and not {"-n", "+x"}.isdisjoint(texts)):
             for text in list_operands(texts[1:]):
                 scope.remove(text.partition("=")[0])
@@ -222,11 +353,11 @@ class StartedReader:
         elif program == "popd":
             scope.folder = scope.earlier_folders.pop() if scope.earlier_folders else ""
         elif program in ("read", "mapfile", "readarray", "getopts"):
-            read_paths = read_paths or [
-                path for script in self._loop_scripts for path in scope.list_script_paths(script)
-            ]
-            for text in texts[1:]:
-                scope.assign_choices(text, read_paths or [UNKNOWN])
+            self._read_variables(started, scope)
+        elif program == "printf" and texts[1:2] == ["-v"]:
+            scope.assign("".join(texts[2:3]), print_words(texts))
+        elif program == "hash" and "-p" in texts[:-2]:
+            scope.aliases[texts[-1]] = texts[-2]
         elif program == "set" and "--" in texts:
             scope.parameters = ("", *texts[texts.index("--") + 1 :])
         elif program in CONTAINER_PROGRAMS:
@@ -237,20 +368,44 @@ class StartedReader:
         elif program == "ln":
             _note_link(texts[1:], scope)
 
+    def _read_variables(self, started: Started, scope: ShellScope) -> None:
+        """`read NAME`: the variables have what is read."""
+        match = _READ_DESCRIPTOR.search(" ".join(started.words[1:]))
+        path = f"/dev/fd/{match[1]}" if match else ""
+        read_paths = scope.written.get(path, "").split() if match else [*started.read_paths]
+        read_paths = read_paths or [path for script in self._loop_scripts for path in scope.list_script_paths(script)]
+        names = [text for text in started.words[1:] if text.isidentifier()]
+        for name in names:
+            # The last one has all that is left; only a single word can be told from a list of paths.
+            is_text = bool(match) and started.name == "read" and len(names) == 1
+            if is_text:
+                scope.assign(name, scope.written.get(path, UNKNOWN).strip())
+            else:
+                scope.assign_choices(name, read_paths or [UNKNOWN])
+            inputs = [
+                self._sources.find_file(started.make_absolute(one)) for one in (path, *started.input_paths) if one
+            ]
+            self._sources.note_variable(name, (*started.feeders, *(one for programs in inputs for one in programs)))
+
     def _add(self, started: Started) -> None:
         """Add a program, or what it starts in its place."""
         count = len(started.variables)
-        started = unwrap(started)
+        wrapper, started = started, unwrap(started)
+        if not started.words and wrapper.name not in SHELL_PREFIXES:
+            # It starts nothing: it is called for itself.
+            started = wrapper
         self._read_command_variables(started.variables[count:], started.scope)
         if not started.words:
-            if started.outputs:
-                self.started.append(started.replace(words=(":",)))
+            self._note_outputs(started.outputs, ShellScope(started.folder, {}))
             return
         if len(self.started) >= MAX_STARTED:
             return
         if started.scope is not None and (script := _find_script_text(started, started.scope)):
             started = started.replace(script_text=script)
+        if sources := self._sources.find(started):
+            started = started.replace(code_sources=sources)
         self.started.append(started)
+        self._sources.note_written(started)
         scope = (started.scope or ShellScope(started.folder, {})).copy(deeper=1)
         scope.folder = started.folder
         scope.is_plain = True
@@ -265,17 +420,47 @@ class StartedReader:
         if started.read_paths or scope.choices:
             choices = [path for paths in scope.choices.values() for path in paths]
             scope.assign_choices(FOUND_VARIABLE, started.read_paths or choices)
-        for text, parameters in list_inner_texts(started):
-            scope.parameters = parameters
-            self.read(text.replace(UNKNOWN, f"${FOUND_VARIABLE}") if scope.choices else text, scope)
-        if scope.depth <= MAX_TEXT_DEPTH:
-            placed = tuple(list_placed_paths(started))
-            for words in list_inner_commands(started):
-                self._add(
-                    started.replace(
-                        words=words, outputs=(), input_text="", read_paths=placed, scope=scope, script_text=""
-                    )
+        for command in list_inner_commands(started):
+            self._run_inner(command, started, scope)
+
+    def _run_inner(self, command: InnerCommand, started: Started, scope: ShellScope) -> None:
+        """Note what a program runs."""
+        outer = self._started_by, self._machine, self._outer_pipe
+        self._started_by = (*started.started_by, started.name)
+        self._outer_pipe = _list_inherited(command, started)
+        self._machine = command.machine or started.machine
+        if command.machine:
+            scope = ShellScope("", {}, scope.depth)
+        if command.words and scope.depth <= MAX_TEXT_DEPTH:
+            # What it does not know of its words comes from the programs before it.
+            inner = started.replace(
+                words=command.words,
+                feeders=tuple(self._outer_pipe),
+                folder=scope.folder,
+                outputs=(),
+                input_text="",
+                input_paths=(),
+                script_text="",
+            )
+            self._add(
+                inner.replace(
+                    read_paths=tuple(list_placed_paths(started)),
+                    scope=scope,
+                    substituted=(*started.substituted, *started.feeders)[-MAX_SOURCES:],
+                    code_sources=(),
+                    started_by=self._started_by,
+                    machine=self._machine,
                 )
+            )
+        elif command.text:
+            scope.parameters = command.parameters
+            text = command.text
+            self.read(text.replace(UNKNOWN, f"${FOUND_VARIABLE}") if scope.choices else text, scope)
+            if started.name in _SAME_SHELL and started.scope is not None:
+                started.scope.variables.update(scope.variables)
+                started.scope.aliases.update(scope.aliases)
+                started.scope.folder = scope.folder
+        self._started_by, self._machine, self._outer_pipe = outer
 
 
 def _quote_word(word: str) -> str:
@@ -302,52 +487,65 @@ def _has_open_heredoc(command: ShellCommand) -> bool:
     return is_open and any(one.operator in ("<<", "<<-") for one in command.redirections)
 
 
+def _list_inherited(command: InnerCommand, started: Started) -> list[Started]:
+    """Return the programs whose output is read by what a program runs."""
+    if started.name in _CONNECTORS:
+        return [*started.feeders, started]
+    is_input = command.text == started.input_text or started.name in ("xargs", "gxargs", "parallel")
+    return [] if is_input else [*started.feeders]
+
+
+def _is_only_exec(words: list[ShellWord]) -> bool:
+    """Whether `exec` starts no program, but opens files."""
+    return len(words) == 1 or (len(words) == 2 and words[1].raw[:1] == "{" and words[1].raw[-1:] == "}")
+
+
 def _find_input_text(command: ShellCommand, scope: ShellScope, pipe: list[Started]) -> str:
     for one in reversed(command.redirections):
         if one.operator in ("<<", "<<-"):
             return one.body
-        if one.operator == "<<<" and one.target is not None:
-            return scope.expand_text(one.target)
+        if one.operator in ("<", "<<<", "<&"):
+            return scope.find_redirected_text(one)
     files = [word.raw for word in command.words[1:] if word.raw.startswith("<(")]
-    inputs = [one.target for one in command.redirections if one.operator == "<" and one.target is not None]
-    files += [target.raw for target in inputs if target.raw.startswith("<(")]
     if files:
         return scope.find_file_text(files[0])
     if not pipe:
         return ""
-    printed = find_printed_text(list(pipe[-1].words), scope.folder)
-    if UNKNOWN not in printed or pipe[-1].name in ("echo", "printf"):
-        return printed
-    if pipe[-1].name in ("base64", "base32", "xxd"):
-        return _decode_text(pipe[-1])
-    return pipe[-1].input_text if pipe[-1].name in ("cat", "tee", "sort") else ""
+    printed = find_output(pipe[-1].words, scope.folder, pipe[-1].input_text, scope.written)
+    return printed if printed.strip(UNKNOWN) else ""
 
 
 def _find_script_text(started: Started, scope: ShellScope) -> str:
     """Return the script that a program runs, or is, if the same text wrote it before."""
     if not scope.written:
         return ""
-    reads_script = is_interpreter(started.name) or started.name in (*TEXT_READERS, "source", ".")
-    scripts = list_operands(started.words[1:])[:1] if reads_script else [started.words[0]]
-    if started.name in ("make", "gmake"):
-        scripts = find_option_values(list(started.words[1:]), "-f", "--file", "--makefile") or [*_MAKE_FILES]
-    texts = [scope.written.get(_normalize_written(started.make_absolute(path)), "") for path in scripts]
+    paths = list_script_paths(started)
+    texts = [scope.written.get(normalize_written(started.make_absolute(path)), "") for path in paths]
     return next(filter(None, texts), "")
 
 
-def _normalize_written(path: str) -> str:
-    return path.replace("/./", "/")
-
-
 def _note_written_text(started: Started, scope: ShellScope) -> None:
+    """Note the text that a program puts into files, if it is known."""
+    if started.name in _COPYING_PROGRAMS:
+        _note_copy(started, scope)
     outputs = [*started.outputs, *(list_operands(started.words[1:]) if started.name == "tee" else [])]
-    if not outputs or started.name not in ("echo", "printf", "cat", "tee"):
+    if not outputs:
         return
-    is_printing = started.name in ("echo", "printf")
-    text = find_printed_text(list(started.words), scope.folder) if is_printing else started.input_text
+    text = find_output(started.words, scope.folder, started.input_text, scope.written)
+    if text == UNKNOWN:
+        return
     for path in outputs:
-        key = _normalize_written(scope.make_absolute(path))
+        key = normalize_written(scope.make_absolute(path))
         scope.written[key] = f"{scope.written.get(key, '')}\n{text}"[-MAX_WRITTEN_CHARS:]
+
+
+def _note_copy(started: Started, scope: ShellScope) -> None:
+    operands = [re.sub("^[io]f=", "", word) for word in list_operands(started.words[1:])]
+    if not scope.written or len(operands) != 2:
+        return
+    source, target = (normalize_written(scope.make_absolute(path)) for path in operands)
+    if source in scope.written:
+        scope.written[target] = scope.written[f"{target}/{source.rpartition('/')[2]}"] = scope.written[source]
 
 
 def _list_read_paths(command: ShellCommand, scope: ShellScope, pipe: list[Started], text: str) -> list[str]:
@@ -374,21 +572,8 @@ def _list_loop_scripts(text: str) -> list[str]:
     if "<" not in text:
         return []
     documents = [f"echo {match[2]}" for match in islice(_LOOP_DOCUMENT.finditer(text), _MAX_LOOPS)]
+    documents += [f"echo {match[1]}" for match in islice(_LOOP_TEXT.finditer(text), _MAX_LOOPS)]
     return [*documents, *(match[1] for match in islice(_LOOP_INPUT.finditer(text), _MAX_LOOPS))]
-
-
-def _decode_text(started: Started) -> str:
-    """Return what `base64 -d` and its like print, "" if that is not known or not a text."""
-    text = "".join(started.input_text.split())
-    options = [word for word in started.words[1:] if word.startswith("-")]
-    try:
-        if started.name == "xxd":
-            return bytes.fromhex(text).decode() if any("r" in word for word in options) else ""
-        if not any(word in ("-d", "-D", "--decode", "-di") for word in options):
-            return ""
-        return (b64decode if started.name == "base64" else b32decode)(text).decode()
-    except ValueError:
-        return ""
 
 
 def _note_link(arguments: list[str], scope: ShellScope) -> None:

@@ -23,6 +23,16 @@ class Started(Value):
     script_text: str = ""
     # The programs before it in a pipe, whose output it reads.
     feeders: tuple[Started, ...] = ()
+    # The programs whose output is in its words: those in `$(…)` and `<(…)`, and those that `xargs` reads from.
+    substituted: tuple[Started, ...] = ()
+    # The programs that the code comes from which it runs: by a pipe, a substitution, or a file that they wrote before it.
+    code_sources: tuple[Started, ...] = ()
+    # Why it is started, from the outside in, such as ("sudo", "xargs") or ("$(…)",).
+    started_by: tuple[str, ...] = ()
+    # The files that it is redirected to read from.
+    input_paths: tuple[str, ...] = ()
+    # The other machine that it runs on, as in `ssh MACHINE …`, "" if it is this one.
+    machine: str = ""
 
     @property
     def name(self) -> str:
@@ -30,3 +40,23 @@ class Started(Value):
 
     def make_absolute(self, path: str) -> str:
         return make_absolute_path(path, self.folder)
+
+    # Programs refer to each other, and the whole of what they refer to may be long.
+
+    def __repr__(self) -> str:
+        return f"Started(words={self.words!r}, folder={self.folder!r})"
+
+    def __hash__(self) -> int:
+        return hash((self.words, self.folder))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Started):
+            return NotImplemented
+        return self is other or _list_plain_fields(self) == _list_plain_fields(other)
+
+
+def _list_plain_fields(started: Started) -> tuple[object, ...]:
+    names = ("words", "folder", "variables", "outputs", "input_text", "read_paths", "script_text", "started_by")
+    values = tuple(started.__dict__[name] for name in (*names, "input_paths", "machine"))
+    others = (started.feeders, started.substituted, started.code_sources)
+    return (*values, *(tuple(one.words for one in programs) for programs in others))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from boathook.core.shell import get_assigned_name
+from boathook.core.shell import ShellReader, get_assigned_name
 from boathook.shell.arguments import find_option_values, get_program_name, make_absolute_path, skip_options
 from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
@@ -13,7 +13,7 @@ from boathook.shell.started_program import Started
 WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-C -D -g -h -p -R -r -T -t -U -u --user --group --host --prompt --chdir --role --type --other-user", 0),
     "doas": ("-C -u", 0),
-    "env": ("-u -C --unset --chdir", 0),
+    "env": ("-u -C -P -a --unset --chdir --argv0", 0),
     "nice": ("-n --adjustment", 0),
     "ionice": ("-c -n", 0),
     "time": ("-f -o", 0),
@@ -41,10 +41,35 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "shx": ("", 0),
     "corepack": ("", 0),
     "uvx": ("--from --with -p --python", 0),
+    "valgrind": ("", 0),
+    "xvfb-run": ("-n -e -f -p -s -w --server-num --error-file --auth-file --server-args --wait", 0),
+    "dbus-run-session": ("--config-file --dbus-daemon", 0),
+    "firejail": ("", 0),
+    "fakeroot": ("-l -f -s -i -b --lib --faked", 0),
+    "faketime": ("-f -m", 1),
+    "setarch": ("", 1),
+    "prlimit": ("-p --pid", 0),
+    "numactl": ("-N -m -C -i -p --cpunodebind --membind --physcpubind --interleave --preferred", 0),
+    "cgexec": ("-g", 0),
+    "sshpass": ("-p -f -P", 0),
+    "cpulimit": ("-l --limit -p --pid -e --exe", 0),
+    "chpst": ("-u -U -b -/ -n -l -L -m -d -o -p -f -c -e", 0),
+    "softlimit": ("-a -c -d -f -l -m -o -p -r -s -t", 0),
+    "daemonize": ("-c -e -o -p -l -u -E", 0),
+    "pkexec": ("--user", 0),
+    "systemd-inhibit": ("--what --who --why --mode", 0),
+    **dict.fromkeys(("torsocks", "torify"), ("-a -P -u -p -c --address --port --user --pass", 0)),
+    "run0": ("-u -g -D --user --group --unit --property --description --slice --chdir --setenv", 0),
+    **dict.fromkeys(("please", "dzdo"), ("-u -g -t -d -n --user --group --target", 0)),
+    **dict.fromkeys(("gosu", "su-exec", "setuidgid", "s6-setuidgid"), ("", 1)),
+    **dict.fromkeys(("proxychains", "proxychains4"), ("-f", 0)),
+    **dict.fromkeys(("tini", "dumb-init", "catatonit"), ("-p -e -r --rewrite", 0)),
+    "gtimeout": ("-k -s --kill-after --signal", 1),
     **dict.fromkeys(
         (
             *("{", "!", "command", "builtin", "nohup", "setsid", "busybox", "toybox", "caffeinate", "unbuffer"),
-            "catchsegv",
+            *("catchsegv", "dbus-launch", "linux32", "linux64", "winpty", "tsp", "chronic", "ifne"),
+            *("eatmydata", "nocache", "gnohup", "gnice"),
         ),
         ("", 0),
     ),
@@ -68,6 +93,9 @@ _PACKAGE_PROGRAMS = ("rimraf", "shx", "del-cli", "trash")
 _RUNNER_VALUES = "--with --from --python -p --spec --project --directory -n --name --extra --group --env -e --index-url"
 # Programs that write a file about what they start.
 _REPORTERS = frozenset(("strace", "ltrace", "time", "gtime"))
+_SPLIT_STRING = re.compile(r"-[0iv]*S(.*)|--split-string(?:=(.*))?", re.DOTALL)
+# Words before a program that are no programs.
+SHELL_PREFIXES = frozenset(("{", "!", "command", "builtin", "exec", "time"))
 # Programs whose command runs with another environment than the text around it says.
 _OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
 
@@ -75,23 +103,24 @@ _OTHER_ENVIRONMENTS = frozenset(("sudo", "doas", "systemd-run"))
 def unwrap(started: Started) -> Started:
     """Return what `sudo`, `env`, `timeout`, `uv run` and their like would start."""
     words, folder, variables = list(started.words), started.folder, list(started.variables)
-    scope, outputs = started.scope, list(started.outputs)
+    scope, outputs, started_by = started.scope, list(started.outputs), list(started.started_by)
     while words:
         program = get_program_name(words)
         rest = words[1:]
         runner = _skip_runner(program, rest) if program in _RUNNERS else None
         if runner is not None:
+            started_by.append(f"{program} {_RUNNERS[program][0]}")
             words = _read_package_call(runner) if program in _PACKAGE_RUNNERS else runner
             continue
         if program not in WRAPPERS:
             break
         if program == "command" and rest and re.fullmatch("-p?[vV]+", rest[0]):
             return started.replace(words=(":",))
+        started_by.append(program)
         if program in ("env", "sudo", "unshare"):
             folder = _find_option_folder(rest, folder, ("-C", "--chdir", "-D", "--wd"))
-        if program == "env" and rest and (rest[0] in ("-S", "--split-string") or rest[0].startswith("-S")):
-            text = " ".join([rest[0].removeprefix("-S"), *rest[1:]] if rest[0].startswith("-S") else rest[1:])
-            words = text.split()
+        if program == "env" and (split := _split_string(rest)):
+            words = split
             continue
         if program == "flock" and "-c" in rest:
             words = ["sh", *rest[rest.index("-c") :]]
@@ -114,7 +143,22 @@ def unwrap(started: Started) -> Started:
             rest = rest[1:]
         words = _read_package_call(rest) if program in _PACKAGE_RUNNERS else rest[skipped:]
     changed = {"folder": folder, "variables": tuple(variables), "scope": scope, "outputs": tuple(outputs)}
-    return started.replace(words=tuple(words), **changed)
+    return started.replace(words=tuple(words), started_by=tuple(started_by), **changed)
+
+
+def _split_string(arguments: list[str]) -> list[str]:
+    """Return the words that `env -S TEXT` makes of a text, [] if there is none."""
+    for at, word in enumerate(arguments):
+        match = _SPLIT_STRING.fullmatch(word)
+        if match is None and word.startswith("-"):
+            continue
+        if match is None:
+            break
+        given = match[1] or match[2]
+        text = " ".join(([given] if given else []) + arguments[at + 1 :])
+        command = ShellReader(text).read_command()
+        return [one.text for one in command.words] if command is not None else []
+    return []
 
 
 def _list_removed_variables(program: str, arguments: list[str], variables: list[tuple[str, str]]) -> list[str]:
