@@ -1,0 +1,310 @@
+"""Run the scripts of hooks with `process: shared`: one interpreter starts, and every script runs in a fork of it.
+
+So the start and the imports are paid once, and a script still has a memory, an environment, streams and an end of its own: what
+one does to them no other one sees. See docs/adr/0032-shared-process.md.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from boathook.core.json_text import JsonError, loads
+from boathook.core.shared_frames import HookFrame
+from boathook.guards.run_guard import prepare_call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType, TracebackType
+    from typing import Any
+
+    # The script, the folder of code that the hooks of its pack share, its variables, and whether its failure is a block.
+    SharedHook = tuple[str, str, dict[str, str], bool]
+
+_MAX_STDOUT_BYTES, _MAX_STDERR_BYTES, _READ_BYTES = 1 << 20, 1 << 16, 1 << 16
+_LINGER_SECONDS, _TICK_MS = 0.2, 5
+_SIGTERM, _BLOCK_CODE = 15, 2
+_OWN_PACKAGE = "boathook"
+
+
+def run_alone(script: str, shared_code: str) -> None:
+    """Run one script in this process: what a hook does that shares its process with no other."""
+    _prepare_interpreter(shared_code)
+    end_process(run_script(script, compile_script(script)))
+
+
+def run_shared() -> None:
+    """Run the scripts that the first line of standard input names, one after another, until one blocks; the rest is the event."""
+    import _signal  # pyright: ignore[reportMissingImports]
+
+    head, _, event = _read_all(0).partition(b"\n")
+    hooks: list[SharedHook] = [tuple(one) for one in loads(head.decode())]
+    is_ending: list[int] = []
+    # The engine ends the process because a script is late: that one may still answer by its exit code.
+    _signal.signal(_SIGTERM, lambda *_: is_ending.append(1))
+    _prepare_interpreter(hooks[0][1])
+    codes = {hook[0]: compile_script(hook[0]) for hook in hooks}
+    _import_for([*codes, *_list_modules(hooks[0][1])])
+    prepare_call(event)
+    report = os.dup(1)
+    for hook in hooks:
+        frame = _fork_script(hook, codes[hook[0]], event, report)
+        frame = frame.replace(is_late=bool(is_ending))
+        _write_all(report, frame.to_bytes())
+        if is_ending or _ends_round(frame, blocks_on_failure=hook[3]):
+            break
+    os._exit(0)
+
+
+def _ends_round(frame: HookFrame, *, blocks_on_failure: bool) -> bool:
+    """Whether the engine will ask no other hook; if this is not certain, it asks the others in a new process."""
+    if frame.code:
+        return frame.code == _BLOCK_CODE or blocks_on_failure
+    # Anything else is text, which is context for the model.
+    if not frame.stdout.lstrip().startswith(b"{"):
+        return False
+    try:
+        answer = loads(frame.stdout.decode())
+    except (JsonError, UnicodeDecodeError):
+        return True
+    is_plain = isinstance(answer, dict) and answer.keys() <= {"decision", "reason"}
+    return not is_plain or answer.get("decision") not in (None, "ask", "allow")
+
+
+def compile_script(path: str) -> CodeType | Exception:
+    """Return the code of a script or why there is none; no compiled file beside it counts, because nobody has reviewed that."""
+    try:
+        with open(path, "rb") as file:
+            return compile(file.read(), path, "exec", dont_inherit=True)
+    except Exception as error:  # noqa: BLE001  (the script reports it when it runs)
+        return error
+
+
+def run_script(path: str, code: CodeType | Exception) -> int:
+    """Run a script as the main program and return its exit code, as the interpreter would."""
+    module: ModuleType = type(sys)("__main__")
+    module.__dict__.update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"], sys.argv = module, [path]
+    sys.path.insert(0, path.rpartition("/")[0])
+    try:
+        if isinstance(code, Exception):
+            raise code
+        exec(code, module.__dict__)  # noqa: S102  (this is what the hook is)
+    except SystemExit as error:
+        return _read_exit_code(error.code)
+    except BaseException as error:  # noqa: BLE001
+        sys.excepthook(type(error), error, _skip_own_frames(error.__traceback__))
+        return 1
+    return 0
+
+
+def _read_exit_code(code: object) -> int:
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    sys.stderr.write(f"{code}\n")
+    return 1
+
+
+def _skip_own_frames(traceback: TracebackType | None) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def end_process(code: int) -> None:
+    """End this process as the interpreter would: wait for threads, call exit functions, write what is left."""
+    import atexit
+
+    try:
+        if "threading" in sys.modules:
+            shut_down: Any = getattr(sys.modules["threading"], "_shutdown")  # noqa: B009
+            shut_down()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException:  # noqa: BLE001
+        code = code or 120
+    try:
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+class SharedModules:
+    """Imports the modules of a pack's `lib` by their file names; the standard library and boathook come first."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._codes = {path.rpartition("/")[2][:-3]: compile_script(path) for path in _list_modules(folder)}
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:  # noqa: ARG002
+        if path is not None or name not in self._codes or _is_known(name):
+            return None
+        from _frozen_importlib import ModuleSpec
+
+        loader: Any = self
+        return ModuleSpec(name, loader, origin=f"{self._folder}/{name}.py")
+
+    def create_module(self, spec: Any) -> None:  # noqa: ARG002
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        code = self._codes[module.__name__]
+        if isinstance(code, Exception):
+            raise code
+        module.__file__ = f"{self._folder}/{module.__name__}.py"
+        exec(code, module.__dict__)  # noqa: S102
+
+
+def _is_known(name: str) -> bool:
+    return name in sys.stdlib_module_names or name == _OWN_PACKAGE
+
+
+def _list_modules(folder: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder)) if folder else []
+    except OSError:
+        return []
+    return [f"{folder}/{name}" for name in names if name.endswith(".py")]
+
+
+def _prepare_interpreter(shared_code: str) -> None:
+    sys.dont_write_bytecode = True
+    if shared_code:
+        finder: Any = SharedModules(shared_code)
+        sys.meta_path.insert(0, finder)
+
+
+def _import_for(paths: list[str]) -> None:
+    """Import once what several scripts name, as far as it is not their own code: that runs in their forks only."""
+    names: dict[str, None] = {}
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                lines = [line.split() for line in file if line.startswith((b"import ", b"from "))]
+        except OSError:
+            continue
+        names |= dict.fromkeys(words[1].decode("ascii", "replace").strip(",") for words in lines if len(words) > 1)
+    for name in names:
+        if _is_known(name.partition(".")[0]):
+            try:
+                __import__(name)
+            except Exception:  # noqa: BLE001, S112  (the script reports it)
+                continue
+
+
+def _fork_script(hook: SharedHook, code: CodeType | Exception, event: bytes, report: int) -> HookFrame:
+    script, _, variables, _ = hook
+    started = time.monotonic()
+    out, own_out = os.pipe()
+    err, own_err = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        for handle in (report, out, err):
+            os.close(handle)
+        _become_hook(event, variables, own_out, own_err)
+        end_process(run_script(script, code))
+    os.close(own_out)
+    os.close(own_err)
+    exit_code, texts, overflow = _HookOutput(pid, out, err).collect()
+    return HookFrame(exit_code, time.monotonic() - started, *texts, overflow=overflow)
+
+
+def _become_hook(event: bytes, variables: dict[str, str], out: int, err: int) -> None:
+    import _signal  # pyright: ignore[reportMissingImports]
+
+    _signal.signal(_SIGTERM, _signal.SIG_DFL)
+    stdin = _open_event(event)
+    for handle, number in ((stdin, 0), (out, 1), (err, 2)):
+        os.dup2(handle, number)
+        os.close(handle)
+    os.environ.update(variables)
+
+
+def _open_event(event: bytes) -> int:
+    """Return a handle on a file without a name that has the event, so that every script reads it from the beginning."""
+    try:
+        handle = os.memfd_create("event")
+    except (AttributeError, OSError):
+        import tempfile
+
+        handle, path = tempfile.mkstemp()
+        os.unlink(path)
+    _write_all(handle, event)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
+
+
+class _HookOutput:
+    """Reads what a script prints until it ends, within the limits that every hook has."""
+
+    def __init__(self, pid: int, out: int, err: int) -> None:
+        self._pid = pid
+        self._limits = {out: _MAX_STDOUT_BYTES, err: _MAX_STDERR_BYTES}
+        self._texts = {out: bytearray(), err: bytearray()}
+        self._out, self._open = out, {out, err}
+        self._overflow = False
+
+    def collect(self) -> tuple[int, tuple[bytes, bytes], bool]:
+        import select
+
+        poll, until, code = select.poll(), float("inf"), None
+        for handle in self._open:
+            os.set_blocking(handle, False)
+            poll.register(handle, select.POLLIN)
+        pidfd = _open_process(self._pid)
+        if pidfd >= 0:
+            poll.register(pidfd, select.POLLIN)
+        while self._open or code is None:
+            is_waiting = code is not None or pidfd < 0
+            for handle, _ in poll.poll(_TICK_MS if is_waiting else None):
+                if handle == pidfd:
+                    poll.unregister(pidfd)
+                elif self._read(handle):
+                    poll.unregister(handle)
+            if code is None:
+                code = self._find_exit_code()
+                until = time.monotonic() + _LINGER_SECONDS if code is not None else until
+            if time.monotonic() > until:
+                break
+        for handle in (*self._texts, *((pidfd,) if pidfd >= 0 else ())):
+            os.close(handle)
+        stdout, stderr = map(bytes, self._texts.values())
+        return code or 0, (stdout, stderr), self._overflow
+
+    def _read(self, handle: int) -> bool:
+        """Read what a pipe holds; return whether it is at its end."""
+        try:
+            data = os.read(handle, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        free = self._limits[handle] - len(self._texts[handle])
+        self._texts[handle] += data[:free]
+        self._overflow |= handle == self._out and len(data) > free
+        if not data:
+            self._open.discard(handle)
+        return not data
+
+    def _find_exit_code(self) -> int | None:
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+
+def _open_process(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+
+
+def _read_all(handle: int) -> bytes:
+    parts: list[bytes] = []
+    while part := os.read(handle, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
