@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     SharedHook = tuple[str, str, dict[str, str], bool]
 
 _MAX_STDOUT_BYTES, _MAX_STDERR_BYTES, _READ_BYTES = 1 << 20, 1 << 16, 1 << 16
-_LINGER_SECONDS, _TICK_MS = 0.2, 5
+_LINGER_SECONDS, _TICK_MS = 0.2, 20
 _SIGTERM, _BLOCK_CODE = 15, 2
 _OWN_PACKAGE = "boathook"
 
@@ -37,6 +37,7 @@ def run_alone(script: str, shared_code: str) -> None:
 def run_shared() -> None:
     """Run the scripts that the first line of standard input names, one after another, until one blocks; the rest is the event."""
     import _signal  # pyright: ignore[reportMissingImports]
+    import gc
 
     head, _, event = _read_all(0).partition(b"\n")
     hooks: list[SharedHook] = [tuple(one) for one in loads(head.decode())]
@@ -47,11 +48,13 @@ def run_shared() -> None:
     codes = {hook[0]: compile_script(hook[0]) for hook in hooks}
     _import_for([*codes, *_list_modules(hooks[0][1])])
     prepare_call(event)
-    report = os.dup(1)
+    shared = _SharedInput(event)
+    # A collection would write to every page that the forks share with this process.
+    gc.freeze()
     for hook in hooks:
-        frame = _fork_script(hook, codes[hook[0]], event, report)
+        frame = _fork_script(hook, codes[hook[0]], shared)
         frame = frame.replace(is_late=bool(is_ending))
-        _write_all(report, frame.to_bytes())
+        _write_all(shared.report, frame.to_bytes())
         if is_ending or _ends_round(frame, blocks_on_failure=hook[3]):
             break
     os._exit(0)
@@ -193,36 +196,27 @@ def _import_for(paths: list[str]) -> None:
                 continue
 
 
-def _fork_script(hook: SharedHook, code: CodeType | Exception, event: bytes, report: int) -> HookFrame:
-    script, _, variables, _ = hook
-    started = time.monotonic()
-    out, own_out = os.pipe()
-    err, own_err = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        for handle in (report, out, err):
-            os.close(handle)
-        _become_hook(event, variables, own_out, own_err)
-        end_process(run_script(script, code))
-    os.close(own_out)
-    os.close(own_err)
-    exit_code, texts, overflow = _HookOutput(pid, out, err).collect()
-    return HookFrame(exit_code, time.monotonic() - started, *texts, overflow=overflow)
+class _SharedInput:
+    """What all scripts get: the event, in a file without a name that each opens anew, and where the engine reads frames."""
+
+    def __init__(self, event: bytes) -> None:
+        self.event, self.report = event, os.dup(1)
+        self._handle = _open_memory_file(event)
+
+    def open(self) -> int:
+        """Return a handle that reads the event from its beginning, whatever other scripts do with theirs."""
+        try:
+            return os.open(f"/proc/self/fd/{self._handle}", os.O_RDONLY)
+        except OSError:
+            return _open_memory_file(self.event)
+
+    def close(self) -> None:
+        """Close what no script may use: it could speak for another one."""
+        os.close(self.report)
+        os.close(self._handle)
 
 
-def _become_hook(event: bytes, variables: dict[str, str], out: int, err: int) -> None:
-    import _signal  # pyright: ignore[reportMissingImports]
-
-    _signal.signal(_SIGTERM, _signal.SIG_DFL)
-    stdin = _open_event(event)
-    for handle, number in ((stdin, 0), (out, 1), (err, 2)):
-        os.dup2(handle, number)
-        os.close(handle)
-    os.environ.update(variables)
-
-
-def _open_event(event: bytes) -> int:
-    """Return a handle on a file without a name that has the event, so that every script reads it from the beginning."""
+def _open_memory_file(data: bytes) -> int:
     try:
         handle = os.memfd_create("event")
     except (AttributeError, OSError):
@@ -230,9 +224,35 @@ def _open_event(event: bytes) -> int:
 
         handle, path = tempfile.mkstemp()
         os.unlink(path)
-    _write_all(handle, event)
+    _write_all(handle, data)
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
+
+
+def _fork_script(hook: SharedHook, code: CodeType | Exception, shared: _SharedInput) -> HookFrame:
+    script, _, variables, _ = hook
+    started = time.monotonic()
+    out, own_out = os.pipe()
+    err, own_err = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become_hook(shared, variables, own_out, own_err)
+        end_process(run_script(script, code))
+    os.close(own_out)
+    os.close(own_err)
+    exit_code, texts, overflow = _HookOutput(pid, out, err).collect()
+    return HookFrame(exit_code, time.monotonic() - started, *texts, overflow=overflow)
+
+
+def _become_hook(shared: _SharedInput, variables: dict[str, str], out: int, err: int) -> None:
+    import _signal  # pyright: ignore[reportMissingImports]
+
+    _signal.signal(_SIGTERM, _signal.SIG_DFL)
+    for handle, number in ((shared.open(), 0), (out, 1), (err, 2)):
+        os.dup2(handle, number)
+        os.close(handle)
+    shared.close()
+    os.environ.update(variables)
 
 
 class _HookOutput:
@@ -246,55 +266,39 @@ class _HookOutput:
         self._overflow = False
 
     def collect(self) -> tuple[int, tuple[bytes, bytes], bool]:
+        """Return the exit code, what was printed, and whether that was too much; its own children may keep the pipes a moment."""
         import select
 
-        poll, until, code = select.poll(), float("inf"), None
+        poll, until = select.poll(), float("inf")
+        code: int | None = None
         for handle in self._open:
-            os.set_blocking(handle, False)
             poll.register(handle, select.POLLIN)
-        pidfd = _open_process(self._pid)
-        if pidfd >= 0:
-            poll.register(pidfd, select.POLLIN)
-        while self._open or code is None:
-            is_waiting = code is not None or pidfd < 0
-            for handle, _ in poll.poll(_TICK_MS if is_waiting else None):
-                if handle == pidfd:
-                    poll.unregister(pidfd)
-                elif self._read(handle):
+        while self._open and time.monotonic() < until:
+            for handle, _ in poll.poll(_TICK_MS):
+                if self._read(handle):
                     poll.unregister(handle)
-            if code is None:
-                code = self._find_exit_code()
+                    self._open.discard(handle)
+            if code is None and self._open:
+                code = self._find_exit_code(os.WNOHANG)
                 until = time.monotonic() + _LINGER_SECONDS if code is not None else until
-            if time.monotonic() > until:
-                break
-        for handle in (*self._texts, *((pidfd,) if pidfd >= 0 else ())):
+        for handle in self._texts:
             os.close(handle)
+        if code is None:
+            code = self._find_exit_code(0)
         stdout, stderr = map(bytes, self._texts.values())
         return code or 0, (stdout, stderr), self._overflow
 
     def _read(self, handle: int) -> bool:
         """Read what a pipe holds; return whether it is at its end."""
-        try:
-            data = os.read(handle, _READ_BYTES)
-        except BlockingIOError:
-            return False
+        data = os.read(handle, _READ_BYTES)
         free = self._limits[handle] - len(self._texts[handle])
         self._texts[handle] += data[:free]
         self._overflow |= handle == self._out and len(data) > free
-        if not data:
-            self._open.discard(handle)
         return not data
 
-    def _find_exit_code(self) -> int | None:
-        pid, status = os.waitpid(self._pid, os.WNOHANG)
+    def _find_exit_code(self, options: int) -> int | None:
+        pid, status = os.waitpid(self._pid, options)
         return os.waitstatus_to_exitcode(status) if pid else None
-
-
-def _open_process(pid: int) -> int:
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return -1
 
 
 def _read_all(handle: int) -> bytes:

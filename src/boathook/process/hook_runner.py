@@ -82,6 +82,8 @@ class HookRunner:
         self._entry_points: dict[str, tuple[object, EntryPoint]] = {}
         # the projects of the last event, because a look at the folders above it costs more than one at the variables
         self._tops: dict[tuple[str, ...], tuple[str, ...]] = {}
+        # what was found in the last environment: most hooks of an event begin with the same one
+        self._doubtful: tuple[object, dict[bytes, bytes], list[bytes]] = (None, {}, [])
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
         if calls and calls[0].next_calls:
@@ -171,7 +173,10 @@ class HookRunner:
         if folders not in self._tops:
             self._tops = {folders: programs.find_private_tops(folders)}
         tops = self._tops[folders]
-        doubtful = programs.find_doubtful_variables(env, tops)
+        known = self._doubtful
+        if known[:2] != (tops, env):
+            known = self._doubtful = (tops, dict(env), programs.find_doubtful_variables(env, tops))
+        doubtful = known[2]
         if not doubtful:
             return ()
         from boathook.process.environment import list_named_variables, remove_project_code
