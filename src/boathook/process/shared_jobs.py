@@ -60,7 +60,8 @@ def split_exit(end: Exit, jobs: Sequence[Job]) -> tuple[Exit, ...]:
     spent = sum(frame.seconds for frame in frames)
     ends = [_read_frame(frame, job) for frame, job in zip(frames, jobs, strict=False)]
     rest = max(end.seconds - spent, 0.0)
-    if len(frames) < len(jobs) and (end.error or end.code != 0):
+    is_late = any(frame.is_late for frame in frames)
+    if len(frames) < len(jobs) and (end.error or end.code != 0) and not is_late:
         ends.append(_explain_missing(end, jobs[len(frames)], is_first=not frames).replace(seconds=rest))
     else:
         # The start of the process belongs to the script that it was started for.

@@ -111,7 +111,7 @@ def _adopt_hook(hook: Hook, pack: PackFolder, manifest: PackManifest) -> Hook:
     message = f"'hooks' of {PACK_MANIFEST} does not name it, so it does not run"
     fix = f"add it there, or remove its folder ({suggest(name, manifest.hooks)})"
     problem = Diagnostic(hook.path, None, "", ERROR, message, fix)
-    return hook.replace(state=INVALID, state_reason=message, diagnostics=(*hook.diagnostics, problem))
+    return hook.replace(state=INVALID, state_reason=message, diagnostics=(*hook.diagnostics, problem), is_on=True)
 
 
 def name_pack_hook(hook: Hook, pack: str, manifest: PackManifest) -> Hook:
