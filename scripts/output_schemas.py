@@ -15,6 +15,8 @@ from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hosts.host import CAPABILITIES
 from boathook.ledger.schema import RECORD_SCHEMAS
+from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME
+from boathook.packs.pack_places import EDITED, INCOMPLETE, OK_STATE, OLDER, UNLOCKED
 
 Schema = dict[str, Any]
 
@@ -362,6 +364,16 @@ _AGENT_LINES = {
     "error": {"message": _TEXT},
 }
 
+_PACK = _make_object(
+    {
+        **dict.fromkeys(("pack", "scope", "path", "release", "description"), _TEXT),
+        "ok": _FLAG,
+        "states": _make_list(_make_choice(OK_STATE, EDITED, INCOMPLETE, UNLOCKED, OLDER)),
+        "hooks": _make_list(_make_object({"hook": _TEXT, "state": _TEXT})),
+        "edited": _TEXTS,
+        "newer": _TEXT_OR_NULL,
+    }
+)
 OUTPUT_SCHEMAS: dict[str, Schema] = {
     "run": _make_output("The verdict of one event.", _VERDICT),
     "list": _make_output(
@@ -425,6 +437,22 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             **dict.fromkeys(("events", "replayed", "partial", "redacted", "failed", "would_block"), _INTEGER),
             "decisions": _make_map(_INTEGER),
             "differences": _make_list(_DIFFERENCE),
+        },
+    ),
+    "pack list": _make_output(
+        "Your packs and those of the project, with their hooks, and the packs that could be added.",
+        {
+            "packs": _make_list(_PACK),
+            "offered": _make_list(_make_object({"pack": _TEXT, "origin": _TEXT})),
+        },
+    ),
+    "pack add": _make_output(
+        "What was added, and what that changed.",
+        {
+            **dict.fromkeys(("pack", "scope", "path", "release", "origin"), _TEXT),
+            "changed": _FLAG,
+            "hooks": _make_list(_make_object({"hook": _TEXT, "change": _make_choice(NEW, CHANGED, GONE, SAME)})),
+            "discarded": _TEXTS,
         },
     ),
     "ledger verify": _make_output(

@@ -40,10 +40,10 @@ BODIES = {
     "changes boathook": "import boathook.guards.call as c; c.GuardedCall.tool_name = 'changed'",
     "closes its streams": "os.close(0); os.close(1)",
     "looks": (
-        'return ask(f"{os.environ.get(\'ACME\')} {os.getcwd() == call.work_dir} {common.WORD} {len(common.SEEN)} '
-        '{call.tool_name} {call.tool_input} {dict(call.settings)} {os.environ[\'AGENT_HOOK_NAME\']}")'
+        "return ask(f\"{os.environ.get('ACME')} {os.getcwd() == call.work_dir} {common.WORD} {len(common.SEEN)} "
+        "{call.tool_name} {call.tool_input} {dict(call.settings)} {os.environ['AGENT_HOOK_NAME']}\")"
     ),
-    "reads its input": 'import json; return ask(str(len(sys.argv)) + __name__)',
+    "reads its input": "import json; return ask(str(len(sys.argv)) + __name__)",
     "has a thread": "import threading; threading.Thread(target=lambda: print('from a thread')).start()",
     "has an exit function": "import atexit; atexit.register(lambda: print('at the end'))",
 }
@@ -76,7 +76,9 @@ def dispatch(project, *, shares: bool, event=CALL):
         with boathook.load(project.path) as engine:
             process = hook_runner.ProcessRunner.start
             patch.setattr(
-                hook_runner.ProcessRunner, "start", lambda self, job, mark: starts.append(job) or process(self, job, mark)
+                hook_runner.ProcessRunner,
+                "start",
+                lambda self, job, mark: starts.append(job) or process(self, job, mark),
             )
             verdict = engine.dispatch({**event, "work_dir": str(project.path)})
     return verdict, len(starts)
@@ -108,7 +110,9 @@ def test_any_guards_in_one_process_are_as_if_each_had_its_own(tmp_path_factory, 
 
 
 def test_many_guards_are_asked_in_one_process_and_each_has_its_name_and_settings(project):
-    write_guards(project, [make_script("import os\nreturn ask(os.environ['AGENT_HOOK_NAME'] + call.settings['name'])")] * 9)
+    write_guards(
+        project, [make_script("import os\nreturn ask(os.environ['AGENT_HOOK_NAME'] + call.settings['name'])")] * 9
+    )
     verdict, starts = dispatch(project, shares=True)
     assert starts == 1
     assert list(verdict.reasons) == [f"{PACK}:g{number:02}g{number:02}" for number in range(9)]
@@ -147,7 +151,9 @@ def test_a_guard_that_hangs_hits_its_own_timeout_and_only_it(project, way):
 
 
 def test_a_late_guard_that_blocks_by_its_exit_code_is_heard(project):
-    body = "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(2))\nsys.stderr.write('late')\ntime.sleep(600)"
+    body = (
+        "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(2))\nsys.stderr.write('late')\ntime.sleep(600)"
+    )
     write_guards(project, ["passes", make_script(body), "asks"])
     manifest = find_pack(project) / "hooks/g01/HOOK.md"
     manifest.write_text(manifest.read_text().replace("60000", "1500"))
@@ -156,7 +162,9 @@ def test_a_late_guard_that_blocks_by_its_exit_code_is_heard(project):
 
 
 def test_a_guard_that_ends_the_process_has_failed_by_itself_and_the_rest_is_asked_anew(project):
-    write_guards(project, ["asks", make_script("import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(600)"), "asks"])
+    write_guards(
+        project, ["asks", make_script("import os\nos.kill(os.getppid(), 9)\nimport time; time.sleep(600)"), "asks"]
+    )
     verdict, starts = dispatch(project, shares=True)
     assert [run.status for run in verdict.runs] == ["ok", "failed", "ok"]
     assert verdict.runs[1].error == "the process that it shares with other hooks has ended"
@@ -164,7 +172,7 @@ def test_a_guard_that_ends_the_process_has_failed_by_itself_and_the_rest_is_aske
 
 
 def test_a_guard_that_rewrites_is_heard_and_the_others_see_the_new_input(project):
-    rewrite = "#!/usr/bin/env python3\nprint('{\"modified_input\": {\"command\": \"new\"}}')\n"
+    rewrite = '#!/usr/bin/env python3\nprint(\'{"modified_input": {"command": "new"}}\')\n'
     write_guards(project, ["asks", rewrite, "looks"])
     alone, _ = dispatch(project, shares=False)
     shared, _ = dispatch(project, shares=True)
@@ -187,11 +195,15 @@ def test_neither_the_project_nor_a_compiled_file_is_imported(project):
     write_guards(project, [make_script("import json, common\nreturn ask(common.WORD)")] * 2)
     verdict, _ = dispatch(project, shares=True)
     assert [run.outcome.reason for run in verdict.runs] == ["acme", "acme"]
-    assert not [path for path in find_pack(project).rglob("__pycache__")]
+    assert not list(find_pack(project).rglob("__pycache__"))
 
 
 def test_a_module_of_lib_cannot_replace_one_of_the_standard_library(project):
-    write_pack(find_pack(project), {"a": make_script("import shlex\nreturn ask(shlex.quote('a b'))")}, lib={"shlex.py": "1 / 0\n"})
+    write_pack(
+        find_pack(project),
+        {"a": make_script("import shlex\nreturn ask(shlex.quote('a b'))")},
+        lib={"shlex.py": "1 / 0\n"},
+    )
     assert dispatch(project, shares=True)[0].reasons == ("'a b'",)
 
 

@@ -12,7 +12,7 @@ from boathook.core.hook import ARMED, DISABLED, INVALID, SHADOWED
 from tests.packs.toy_packs import PACK, PASS, find_pack, make_script, write_pack
 from tests.scratch_project import CALL, list_runs
 
-SHOW_SETTINGS = 'import json\nreturn ask(json.dumps(dict(call.settings), sort_keys=True))'
+SHOW_SETTINGS = "import json\nreturn ask(json.dumps(dict(call.settings), sort_keys=True))"
 ANY_LANGUAGE = '#!/bin/sh\nprintf %s "$AGENT_HOOK_SETTINGS" >&2; exit 2\n'
 
 
@@ -96,7 +96,9 @@ def test_settings_reach_hooks_in_every_language(pack):
 
 
 def test_one_hook_too_few_or_too_many_is_reported_and_its_neighbours_run(pack):
-    folder = write_pack(find_pack(pack), {"a": 'return ask("a")', "extra": PASS, "bad": PASS}, listed=["a", "bad", "gone"])
+    folder = write_pack(
+        find_pack(pack), {"a": 'return ask("a")', "extra": PASS, "bad": PASS}, listed=["a", "bad", "gone"]
+    )
     (folder / "hooks/bad/HOOK.md").write_text("nothing")
     assert load_states() == {
         "acme/guards:a": ARMED,
@@ -123,7 +125,10 @@ def test_one_hook_too_few_or_too_many_is_reported_and_its_neighbours_run(pack):
         (None, "PACK.md cannot be opened: No such file or directory; all its hooks count as on"),
         ("no frontmatter", ""),
         ("---\nname: guards\ndescription: x\nversion: 1\n---\n", "'hooks' is missing"),
-        ("---\nname: guards\ndescription: x\nversion: 1\nhooks: [a/b]\n---\n", "'hooks' must be a list of names of hooks"),
+        (
+            "---\nname: guards\ndescription: x\nversion: 1\nhooks: [a/b]\n---\n",
+            "'hooks' must be a list of names of hooks",
+        ),
     ],
 )
 def test_without_a_readable_pack_md_all_hooks_are_on_and_that_is_an_error(pack, text, message):
