@@ -12,8 +12,8 @@ from boathook.guards.guard_answer import GuardAnswer
 
 Guard = Callable[[GuardedCall], GuardAnswer | None]
 SETTINGS_VARIABLE = "AGENT_HOOK_SETTINGS"
-# An event that was read for all guards of a process, and its call.
-_prepared: tuple[bytes, GuardedCall] | None = None
+# Events that were read for all guards of a process, and their calls.
+_prepared: dict[bytes, GuardedCall] = {}
 
 
 def run_guard(decide: Guard) -> None:
@@ -27,17 +27,13 @@ def run_guard(decide: Guard) -> None:
 def read_call() -> GuardedCall:
     """Return the call on standard input."""
     data = sys.stdin.buffer.read()
-    if _prepared is not None and _prepared[0] == data:
-        return _prepared[1]
-    return _make_call(data)
+    return _prepared.get(data) or _make_call(data)
 
 
 def prepare_call(data: bytes) -> None:
     """Read an event and its commands once for all guards that are then asked in forks of this process."""
-    global _prepared
     try:
-        call = _make_call(data)
-        _prepared = data, call
+        call = _prepared[data] = _make_call(data)
         if call.event.kind.has_tool:
             _ = call.readings, call.writes
     except Exception:  # noqa: BLE001  (a guard that needs it meets the error itself)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType, TracebackType
     from typing import Any
 
-    # The script, the folder of code that the hooks of its pack share, its variables, and whether its failure is a block.
-    SharedHook = tuple[str, str, dict[str, str], bool]
+    # The script, the code that the hooks of its pack share, whether its failure is a block, its variables, and its event.
+    SharedHook = tuple[str, str, bool, dict[str, str], int]
 
 _MAX_STDOUT_BYTES, _MAX_STDERR_BYTES, _READ_BYTES = 1 << 20, 1 << 16, 1 << 16
 _LINGER_SECONDS, _TICK_MS = 0.2, 20
 _SIGTERM, _BLOCK_CODE = 15, 2
-_OWN_PACKAGE = "boathook"
+_OWN_PACKAGE, _PLAIN_MODE = "boathook", "plain"
 
 
 def run_alone(script: str, shared_code: str) -> None:
@@ -34,30 +34,43 @@ def run_alone(script: str, shared_code: str) -> None:
     end_process(run_script(script, compile_script(script)))
 
 
-def run_shared() -> None:
-    """Run the scripts that the first line of standard input names, one after another, until one blocks; the rest is the event."""
+def run_shared(mode: str = "") -> None:
+    """Run the scripts that the first line of standard input names, one after another, until one blocks; events follow it."""
     import _signal  # pyright: ignore[reportMissingImports]
     import gc
 
-    head, _, event = _read_all(0).partition(b"\n")
-    hooks: list[SharedHook] = [tuple(one) for one in loads(head.decode())]
+    hooks, events = _read_head(_read_all(0))
     is_ending: list[int] = []
     # The engine ends the process because a script is late: that one may still answer by its exit code.
     _signal.signal(_SIGTERM, lambda *_: is_ending.append(1))
     _prepare_interpreter(hooks[0][1])
     codes = {hook[0]: compile_script(hook[0]) for hook in hooks}
-    _import_for([*codes, *_list_modules(hooks[0][1])])
-    prepare_call(event)
-    shared = _SharedInput(event)
+    own_names = _import_for([*codes, *_list_modules(hooks[0][1])])
+    if mode != _PLAIN_MODE and own_names and not _import_shared_code(own_names):
+        _start_again()
+    for event in events:
+        prepare_call(event)
+    inputs = [_SharedInput(event) for event in events]
+    report = os.dup(1)
     # A collection would write to every page that the forks share with this process.
     gc.freeze()
     for hook in hooks:
-        frame = _fork_script(hook, codes[hook[0]], shared)
+        frame = _fork_script(hook, codes[hook[0]], inputs[hook[4]], report)
         frame = frame.replace(is_late=bool(is_ending))
-        _write_all(shared.report, frame.to_bytes())
-        if is_ending or _ends_round(frame, blocks_on_failure=hook[3]):
+        _write_all(report, frame.to_bytes())
+        if is_ending or _ends_round(frame, blocks_on_failure=hook[2]):
             break
     os._exit(0)
+
+
+def _read_head(data: bytes) -> tuple[list[SharedHook], list[bytes]]:
+    line, _, rest = data.partition(b"\n")
+    head = loads(line.decode())
+    events: list[bytes] = []
+    for size in head["sizes"]:
+        events.append(rest[:size])
+        rest = rest[size:]
+    return [tuple(one) for one in head["hooks"]], events
 
 
 def _ends_round(frame: HookFrame, *, blocks_on_failure: bool) -> bool:
@@ -137,25 +150,28 @@ class SharedModules:
     """Imports the modules of a pack's `lib` by their file names; the standard library and boathook come first."""
 
     def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._codes = {path.rpartition("/")[2][:-3]: compile_script(path) for path in _list_modules(folder)}
+        self._files = {path.rpartition("/")[2][:-3]: path for path in _list_modules(folder)}
+
+    def find_file(self, name: str) -> str:
+        return "" if _is_known(name) else self._files.get(name, "")
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:  # noqa: ARG002
-        if path is not None or name not in self._codes or _is_known(name):
+        file = self.find_file(name) if path is None else ""
+        if not file:
             return None
         from _frozen_importlib import ModuleSpec
 
         loader: Any = self
-        return ModuleSpec(name, loader, origin=f"{self._folder}/{name}.py")
+        return ModuleSpec(name, loader, origin=file)
 
     def create_module(self, spec: Any) -> None:  # noqa: ARG002
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        code = self._codes[module.__name__]
+        module.__file__ = self._files[module.__name__]
+        code = compile_script(module.__file__)
         if isinstance(code, Exception):
             raise code
-        module.__file__ = f"{self._folder}/{module.__name__}.py"
         exec(code, module.__dict__)  # noqa: S102
 
 
@@ -178,8 +194,8 @@ def _prepare_interpreter(shared_code: str) -> None:
         sys.meta_path.insert(0, finder)
 
 
-def _import_for(paths: list[str]) -> None:
-    """Import once what several scripts name, as far as it is not their own code: that runs in their forks only."""
+def _import_for(paths: list[str]) -> list[str]:
+    """Import once what scripts name of the standard library and of boathook; return the other names."""
     names: dict[str, None] = {}
     for path in paths:
         try:
@@ -194,13 +210,59 @@ def _import_for(paths: list[str]) -> None:
                 __import__(name)
             except Exception:  # noqa: BLE001, S112  (the script reports it)
                 continue
+    return [name for name in names if not _is_known(name.partition(".")[0])]
+
+
+def _import_shared_code(names: list[str]) -> bool:
+    """Import the modules of `lib` once for all scripts; return False if one of them did more than to define things.
+
+    Then every script must import them for itself, because each would have seen what they print, raise or change.
+    """
+    files = [_open_memory_file(b"") for _ in "oe"]
+    kept = [os.dup(number) for number in (1, 2)]
+    before = _describe_interpreter()
+    for handle, number in zip(files, (1, 2), strict=True):
+        os.dup2(handle, number)
+    try:
+        for name in names:
+            if find_module_file(name):
+                __import__(name)
+        sys.stdout.flush()
+        is_quiet = _describe_interpreter() == before and not any(os.fstat(handle).st_size for handle in files)
+    except BaseException:  # noqa: BLE001  (a script that needs it meets the error itself)
+        is_quiet = False
+    for handle, number in zip(kept, (1, 2), strict=True):
+        os.dup2(handle, number)
+    for handle in (*files, *kept):
+        os.close(handle)
+    return is_quiet
+
+
+def _describe_interpreter() -> tuple[object, ...]:
+    """Return what a module could change for others besides itself."""
+    threads = sys.modules["threading"].active_count() if "threading" in sys.modules else 1
+    return dict(os.environ), os.getcwd(), list(sys.path), list(sys.meta_path), sys.stdout, sys.stderr, threads
+
+
+def find_module_file(name: str) -> str:
+    """Return the file of a module of `lib`, "" if there is none of this name."""
+    for finder in sys.meta_path:
+        if isinstance(finder, SharedModules):
+            return finder.find_file(name)
+    return ""
+
+
+def _start_again() -> None:
+    """Replace this process by one that imports nothing of the scripts, as if it had just been started."""
+    os.lseek(0, 0, os.SEEK_SET)
+    os.execv(sys.orig_argv[0], [*sys.orig_argv, _PLAIN_MODE])
 
 
 class _SharedInput:
-    """What all scripts get: the event, in a file without a name that each opens anew, and where the engine reads frames."""
+    """An event for scripts, in a file without a name that each of them opens anew."""
 
     def __init__(self, event: bytes) -> None:
-        self.event, self.report = event, os.dup(1)
+        self.event = event
         self._handle = _open_memory_file(event)
 
     def open(self) -> int:
@@ -209,11 +271,6 @@ class _SharedInput:
             return os.open(f"/proc/self/fd/{self._handle}", os.O_RDONLY)
         except OSError:
             return _open_memory_file(self.event)
-
-    def close(self) -> None:
-        """Close what no script may use: it could speak for another one."""
-        os.close(self.report)
-        os.close(self._handle)
 
 
 def _open_memory_file(data: bytes) -> int:
@@ -229,13 +286,15 @@ def _open_memory_file(data: bytes) -> int:
     return handle
 
 
-def _fork_script(hook: SharedHook, code: CodeType | Exception, shared: _SharedInput) -> HookFrame:
-    script, _, variables, _ = hook
+def _fork_script(hook: SharedHook, code: CodeType | Exception, shared: _SharedInput, report: int) -> HookFrame:
+    script, _, _, variables, _ = hook
     started = time.monotonic()
     out, own_out = os.pipe()
     err, own_err = os.pipe()
     pid = os.fork()
     if pid == 0:
+        # With it, a script could speak for another one.
+        os.close(report)
         _become_hook(shared, variables, own_out, own_err)
         end_process(run_script(script, code))
     os.close(own_out)
@@ -251,7 +310,6 @@ def _become_hook(shared: _SharedInput, variables: dict[str, str], out: int, err:
     for handle, number in ((shared.open(), 0), (out, 1), (err, 2)):
         os.dup2(handle, number)
         os.close(handle)
-    shared.close()
     os.environ.update(variables)
 
 

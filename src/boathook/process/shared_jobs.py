@@ -36,15 +36,18 @@ def can_share(first: Job, other: Job) -> bool:
     """Whether two jobs differ only in what a shared process can give each of its scripts."""
     if not (first.script and other.script) or first.refused or other.refused or first.sandbox or other.sandbox:
         return False
-    if (first.stdin, first.cwd, len(first.env)) != (other.stdin, other.cwd, len(other.env)):
+    if first.cwd != other.cwd:
         return False
     return all(name in OWN_VARIABLES for name, _ in first.env.items() ^ other.env.items())
 
 
 def join_jobs(jobs: Sequence[Job]) -> Job:
     """Return the job of one process that runs several scripts."""
-    hooks = [(*job.script[:2], _list_own_variables(job), job.script[2]) for job in jobs]
-    stdin = dumps(hooks).encode("utf-8", "surrogateescape") + b"\n" + jobs[0].stdin
+    # Hooks may get different forms of the same event, such as one that lists the files that a call writes.
+    events = list(dict.fromkeys(job.stdin for job in jobs))
+    hooks = [(*job.script, _list_own_variables(job), events.index(job.stdin)) for job in jobs]
+    head = dumps({"hooks": hooks, "sizes": [len(event) for event in events]})
+    stdin = head.encode("utf-8", "surrogateescape") + b"\n" + b"".join(events)
     timeouts = tuple([job.timeout for job in jobs])
     return jobs[0].replace(argv=_start_python("run_shared"), stdin=stdin, timeouts=timeouts, warnings=())
 
