@@ -10,7 +10,7 @@ from typing import Any
 from boathook.hosts.host import HostEvent, load_host
 from boathook.hosts.setup import list_setups
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form
-from boathook.sources.source import SOURCES, Source
+from boathook.sources.source import SOURCES, Source, list_named_sources
 
 _RESULTS = Path(__file__).resolve().parent.parent / "e2e/results.json"
 # What names of runs begin with that tried guards in other forms (e2e/form_scenes.py); the forms follow.
@@ -56,10 +56,10 @@ def _list_ways() -> Iterator[str]:
     yield "*itself*: the agent runs these hooks, and `install` leaves them out of its command. *boathook*: they run there through"
     yield "boathook, once it is installed. *boathook, perhaps itself*: the agent may run some of them as well."
     yield ""
-    yield "| agent | " + " | ".join(f"`{source.without}`" for source in SOURCES) + " |"
-    yield "|---" * (len(SOURCES) + 1) + "|"
+    yield "| agent | " + " | ".join(f"`{source.without}`" for source in list_named_sources()) + " |"
+    yield "|---" * (len(list_named_sources()) + 1) + "|"
     for setup in list_setups():
-        cells = [_describe_way(setup.runs_itself, setup.may_run_too, source) for source in SOURCES]
+        cells = [_describe_way(setup.runs_itself, setup.may_run_too, source) for source in list_named_sources()]
         yield f"| {load_host(setup.name).title} | {' | '.join(cells)} |"
 
 
@@ -71,11 +71,11 @@ def _list_evidence() -> Iterator[str]:
     yield "its own file once for each call, although the form was enabled. *documents*: known from the documents of the agent"
     yield "and from captured payloads, which tests replay. *not possible*: hooks cannot refuse a call there."
     yield ""
-    yield "| agent | " + " | ".join(f"`{source.without}`" for source in SOURCES) + " |"
-    yield "|---" * (len(SOURCES) + 1) + "|"
+    yield "| agent | " + " | ".join(f"`{source.without}`" for source in list_named_sources()) + " |"
+    yield "|---" * (len(list_named_sources()) + 1) + "|"
     for setup in list_setups():
         results = [row for row in rows if row["host"] == setup.name]
-        cells = [_describe_evidence(setup.name, results, source, setup.runs_itself) for source in SOURCES]
+        cells = [_describe_evidence(setup.name, results, source, setup.runs_itself) for source in list_named_sources()]
         yield f"| {load_host(setup.name).title} | {' | '.join(cells)} |"
 
 

@@ -17,6 +17,8 @@ from boathook.hook_tests.case import CORPUS, DECISION_WORDS
 from boathook.hook_tests.case_runner import CASE_STATUSES
 from boathook.hosts.host import CAPABILITIES
 from boathook.ledger.schema import RECORD_SCHEMAS
+from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME
+from boathook.packs.pack_places import EDITED, INCOMPLETE, OK_STATE, OLDER, UNLOCKED
 
 Schema = dict[str, Any]
 
@@ -391,6 +393,16 @@ _TESTED_HOOK = _make_object(
         "cases": _make_list(_TESTED_CASE),
     }
 )
+_PACK = _make_object(
+    {
+        **dict.fromkeys(("pack", "scope", "path", "release", "description"), _TEXT),
+        "ok": _FLAG,
+        "states": _make_list(_make_choice(OK_STATE, EDITED, INCOMPLETE, UNLOCKED, OLDER)),
+        "hooks": _make_list(_make_object({"hook": _TEXT, "state": _TEXT})),
+        "edited": _TEXTS,
+        "newer": _TEXT_OR_NULL,
+    }
+)
 OUTPUT_SCHEMAS: dict[str, Schema] = {
     "run": _make_output("The verdict of one event.", _VERDICT),
     "list": _make_output(
@@ -480,6 +492,22 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
                     }
                 )
             ),
+        },
+    ),
+    "pack list": _make_output(
+        "Your packs and those of the project, with their hooks, and the packs that could be added.",
+        {
+            "packs": _make_list(_PACK),
+            "offered": _make_list(_make_object({"pack": _TEXT, "origin": _TEXT})),
+        },
+    ),
+    "pack add": _make_output(
+        "What was added, and what that changed.",
+        {
+            **dict.fromkeys(("pack", "scope", "path", "release", "origin"), _TEXT),
+            "changed": _FLAG,
+            "hooks": _make_list(_make_object({"hook": _TEXT, "change": _make_choice(NEW, CHANGED, GONE, SAME)})),
+            "discarded": _TEXTS,
         },
     ),
     "ledger verify": _make_output(

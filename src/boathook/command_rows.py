@@ -84,6 +84,13 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
             needs_operand=True,
         ),
     },
+    "Packs": {
+        "pack": CommandRow(
+            "pack:pack_group",
+            "Add packs of hooks, and turn their hooks on and off",
+            changes_guards=("add", "remove", "on", "off"),
+        )
+    },
     "Ledger": {
         "log": CommandRow("log:show_log", "Show what hooks did, one line per event", changes_guards=False),
         "why": CommandRow("why:show_why", "Show everything that is recorded about one event", changes_guards=False),

@@ -261,9 +261,8 @@ class Engine:
     def _make_runs(self, calls: tuple[Call, ...], ends: tuple[Exit, ...]) -> tuple[Run, ...]:
         runs = tuple(self._policy.make_run(call, end) for call, end in zip(calls, ends, strict=True))
         if self._trace is not None:
-            for run in runs:
-                for line in _format_run(run):
-                    self._trace(line)
+            for line in (line for run in runs for one in (run, *run.ahead) for line in _format_run(one)):
+                self._trace(line)
         return runs
 
     def _finish(
@@ -438,6 +437,14 @@ class TracingRunner:
         self._runner, self._trace = runner, trace
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+        self._trace_start(calls)
+        ends = self._runner.run(calls, cancel)
+        for call, end in zip(calls, ends, strict=True):
+            # Only now is it known which hooks shared its process.
+            self._trace_start(call.next_calls[: len(end.ahead)])
+        return ends
+
+    def _trace_start(self, calls: tuple[Call, ...]) -> None:
         for call in calls:
             hook = call.hook
             again = f" (look {call.look_number})" if call.look_number > 1 else ""
@@ -445,7 +452,6 @@ class TracingRunner:
             self._trace(f"[HOOK DEBUG] [{mode}] Starting hook '{hook.name}' for event '{hook.trigger}'{again}")
             written = hook.dialect.write_event(call.event, hook.trigger)
             self._trace("[HOOK DEBUG] Input: " + written.decode().rstrip("\n"))
-        return self._runner.run(calls, cancel)
 
 
 def _format_run(run: Run) -> list[str]:

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from boathook.cli.commands import cli
 from scripts.output_schemas import OUTPUT_SCHEMAS
 from tests.output_validation import LINES, make_validator, validate_output
+from tests.packs.toy_packs import write_pack
 
 EVENT = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "rm"}}
 CALL = json.dumps(EVENT)
@@ -36,6 +37,8 @@ ARGUMENTS = {
     "replay": "replay --unconfined",
     "ledger verify": "ledger verify",
     "shell explain": "shell explain ls",
+    "pack list": "pack list",
+    "pack add": "pack add ./guards --yes",
 }
 
 
@@ -79,6 +82,7 @@ def used(project):
     (project.path / "moves.json").write_text(
         json.dumps([{"calls": [{"name": "Shell", "args": {"command": "rm"}}]}, "Done."])
     )
+    write_pack(project.path / "guards", {"a": "return None"})
     assert project.run("run", stdin=CALL).returncode == 2
     return project
 

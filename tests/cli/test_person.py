@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from boathook.cli.person import AgentEvidence, describe_refusal, find_agent
 from boathook.hosts.setup import list_setups
 from boathook.system.ancestors import make_ancestor
 from e2e.terminal import run_at_terminal
+from tests.packs.toy_packs import write_pack
 from tests.scratch_project import make_settings
 from tests.terminal import make_agent, make_agent_script
 
@@ -68,6 +70,10 @@ COMMANDS = {
     "convert of files that only people have": ["convert", "to-hookmd", "--from", "kimi", "--yes"],
     "unlock": ["unlock", "30m"],
     "allow": ["allow", "0123456789ab"],
+    "pack add": ["pack", "add", "./guards", "--yes"],
+    "pack remove": ["pack", "remove", "local/guards", "--yes"],
+    "pack on": ["pack", "on", "local/guards:b"],
+    "pack off": ["pack", "off", "local/guards:a", "--yes"],
 }
 FREE = {
     "trust --list": ["trust", "--list"],
@@ -77,6 +83,7 @@ FREE = {
     "what is paused": ["unlock"],
     "the end of a pause": ["unlock", "--end"],
     "status": ["status"],
+    "the packs": ["pack", "list"],
 }
 VARIABLES = [name for setup in list_setups() for name in setup.agent_variables]
 
@@ -89,6 +96,8 @@ def account(project):
     project.write_settings("user", make_settings("false"))
     (project.home / ".kimi-code").mkdir()
     (project.home / ".kimi-code/config.toml").write_text('[[hooks]]\nevent = "Stop"\ncommand = "true"\n')
+    write_pack(project.path / "guards", {"a": "return None", "b": "return None"}, default=["a"])
+    shutil.copytree(project.path / "guards", project.home / ".config/agents/packs/local/guards")
     project.trust("guard")
     project.run("install", "codex", "--yes")
     return project, [sys.executable, "-c", AS_ACCOUNT, str(project.home), str(os.getpid())]

@@ -83,7 +83,14 @@ def run(*args: str) -> str:
 def test_by_default_only_hook_md_and_settings_are_read(codex):
     assert list_default_sources() == ("hook-md", "settings")
     assert list_sources() == []
-    assert [folders.name for folders in locate().sources] == ["HOOK.md", "settings.json"]
+    assert [folders.name for folders in locate().sources] == ["HOOK.md", "packs", "settings.json"]
+
+
+def test_packs_are_read_if_hook_md_is_and_are_not_named(codex):
+    write_config(codex, '[hooks]\nsources = ["settings", "packs"]\n')
+    assert [folders.name for folders in locate().sources] == ["settings.json"]
+    messages = [one.message for one in load_catalog().diagnostics]
+    assert any(message.startswith("'sources' must be a list of hook-md, settings,") for message in messages)
 
 
 def test_the_user_enables_a_source_for_all_projects(codex):
@@ -172,7 +179,7 @@ def test_starts_with_different_rules_share_no_catalogue(codex):
 
 def test_a_disabled_source_is_not_looked_for(codex):
     default = resolve_locations(SOURCES, str(codex.path), read_environment())
-    assert [folders.name for folders in default.sources] == ["HOOK.md", "settings.json"]
+    assert [folders.name for folders in default.sources] == ["HOOK.md", "packs", "settings.json"]
     assert "codex" not in default.folders
     keep()
     compiled = load_compiled(locate(trust_all=True))

@@ -107,7 +107,7 @@ WRONG = {
         WARNING,
         "other",
         "unknown key 'other'",
-        "known: hooks",
+        "known: hooks, packs",
     ),
     "an unknown key": ("[hooks]\nzzz = true", WARNING, "hooks.zzz", "unknown key 'zzz'", f"known: {KNOWN}"),
     "a slip in a key": (

@@ -114,7 +114,7 @@ def test_its_hooks_are_loaded_beside_those_of_other_sources(project, toys):
         ("theirs", "toy.json", PROJECT),
         ("guard", "HOOK.md", USER),
     }
-    assert catalog.projects == (("HOOK.md", ""), ("settings.json", ""), ("toy.json", str(project.path)))
+    assert catalog.projects == (("HOOK.md", ""), ("packs", ""), ("settings.json", ""), ("toy.json", str(project.path)))
     assert catalog.project == str(project.path)
 
 

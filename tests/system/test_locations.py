@@ -180,7 +180,7 @@ def resolve(project, start: Path | None = None, env: dict[str, str] | None = Non
 
 
 def folders_of(found) -> dict[str, tuple[str, str]]:
-    return {folders.name: (folders.user, folders.project) for folders in found.sources}
+    return {folders.name: (folders.user, folders.project) for folders in found.sources if folders.name != "packs"}
 
 
 def test_every_folder_is_resolved_once(project):

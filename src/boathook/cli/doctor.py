@@ -118,9 +118,12 @@ def _examine_all(catalog: Catalog, stats: dict[str, HookStats]) -> list[HookHeal
     hooks = [hook for hook in catalog.hooks if hook not in own_calls]
     with tempfile.TemporaryDirectory(prefix="boathook-doctor-", ignore_cleanup_errors=True) as scratch:
         # Hooks may name files relative to their project.
+        projects: dict[str, str] = {}
         for source in SOURCES:
             if project := catalog.find_project(source.name):
-                _copy_folder(project + source.project_folder, scratch + source.project_folder)
+                projects.setdefault(source.project_folder, project)
+        for folder, project in projects.items():
+            _copy_folder(project + folder, scratch + folder)
         with make_probe_engine(catalog, scratch) as engine:
             return [_examine_hook(hook, engine, scratch, stats.get(hook.name)) for hook in hooks]
 

@@ -89,7 +89,7 @@ def _describe_unused(files: Sequence[UnusedFile], locations: Locations) -> list[
     """Return one line per file, and one that enables all of them: a second list of sources would be an error."""
     if not files:
         return []
-    enabled = [find_source(one.name).without for one in locations.sources]
+    enabled = [one.without for one in map(find_source, (found.name for found in locations.sources)) if not one.part_of]
     names = ", ".join(f'"{name}"' for name in dict.fromkeys((*enabled, *(file.source for file in files))))
     place = f"{locations.config or '~/.config/agents'}/hooks.toml"
     lines = [f"Not enabled: {format_count(file.count, 'hook')} of {file.title} in {file.path}" for file in files]

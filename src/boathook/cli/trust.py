@@ -430,7 +430,8 @@ def _read_content(one: ProjectHook) -> HookContent:
     content = read_hook_content(one.hook, one.project, one.config)
     if not isinstance(one.hook.handler, Script):
         return content
-    (snapshot,) = content.snapshots.values()
+    # The first one is its own folder.
+    snapshot = next(iter(content.snapshots.values()))
     return content.replace(bound_files=find_uncovered_files(content.hook, snapshot, one.project))
 
 

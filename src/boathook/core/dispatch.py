@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from boathook.core.catalog import GROUP_ORDER, Stage
 from boathook.core.event import PATCH_TOOL
+from boathook.core.hook import SHARED_PROCESS
 from boathook.core.json_text import dumps, get_at_place, is_same_json
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import REFUSED, TIMEOUT, Call, Exit, Run, Skip, Verdict, describe_refused
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     Order = tuple[int, int, str, str]
     JudgeObjection = Callable[[Call, Run], Run]
 
+# A process that hooks share is asked about this many at most, besides the first.
+MAX_NEXT_CALLS = 63
 UNSURE_ALLOW = "its allow does not count: it was asked about a part of the call, or because of a limit of matching"
 UNSETTLED = "the hooks keep rewriting each other's input; none of them has seen the last version"
 
@@ -40,6 +43,8 @@ class _DispatchState:
         self.seen_inputs: dict[Order, tuple[Any, ...]] = {}
         self.last_change: Order | None = None
         self.allowed_files: dict[int, Outcome] = {}
+        # Calls that are already answered, because their hooks share a process with one that was asked.
+        self.answered: list[tuple[Event, Run]] = []
         self.not_reached: tuple[Hook, ...] = ()
 
     def run_stages(self, get_stages: Callable[[], tuple[Stage, ...]], look_number: int) -> StageRuns:
@@ -54,14 +59,14 @@ class _DispatchState:
             if self.outcome.is_final or not stages:
                 return
             last = stages[0].order
-            yield from self._run_stage(stages[0], look_number)
+            yield from self._run_stage(stages[0], look_number, stages[1:])
 
-    def _run_stage(self, stage: Stage, look_number: int) -> StageRuns:
+    def _run_stage(self, stage: Stage, look_number: int, next_stages: list[Stage]) -> StageRuns:
         calls = [call for hook in stage.hooks for call in _make_calls(hook, self.event, look_number)]
         whole = tuple(call for call in calls if not call.file)
         runs: tuple[Run, ...] = ()
         if whole:
-            answers = yield whole
+            answers = self._take_answer(whole) or self._keep_answers(*(yield self._add_next_calls(whole, next_stages)))
             pairs = zip(whole, answers, strict=True)
             runs = tuple(self._judge_objection(call, _limit_allow(run, self.event)) for call, run in pairs)
             self.runs += runs
@@ -85,6 +90,35 @@ class _DispatchState:
             self.changes += 1
             self.last_change = stage.order
             self._note_seen(last.hook)
+
+    def _add_next_calls(self, calls: tuple[Call, ...], stages: list[Stage]) -> tuple[Call, ...]:
+        """Return the call of a hook that shares its process with those that follow, if these are hooks of its pack."""
+        first = calls[0].hook
+        if len(calls) > 1 or first.process != SHARED_PROCESS or not first.pack:
+            return calls
+        following: list[Call] = []
+        for stage in stages[:MAX_NEXT_CALLS]:
+            hook = stage.hooks[0]
+            if (hook.process, hook.pack, hook.scope) != (first.process, first.pack, first.scope):
+                break
+            next_calls = _make_calls(hook, self.event, calls[0].look_number)
+            if len(next_calls) != 1 or next_calls[0].file:
+                break
+            following += next_calls
+        return (calls[0].replace(next_calls=tuple(following)),)
+
+    def _keep_answers(self, *runs: Run) -> tuple[Run, ...]:
+        """Keep what hooks that follow have answered in the same process."""
+        self.answered = [(self.event, run) for run in runs[0].ahead]
+        return (runs[0].replace(ahead=()), *runs[1:]) if self.answered else runs
+
+    def _take_answer(self, calls: tuple[Call, ...]) -> tuple[Run, ...]:
+        """Return the run of a call that was answered ahead; a hook is asked again about an input that was rewritten."""
+        answered, self.answered = self.answered, []
+        if not answered or answered[0][0] is not self.event or answered[0][1].hook is not calls[0].hook:
+            return ()
+        self.answered = answered[1:]
+        return (answered[0][1],)
 
     def _ask_about_files(self, calls: list[Call]) -> StageRuns:
         """Run hooks on the files of a patch, one after the other: the timeout of a hook is for all of them."""

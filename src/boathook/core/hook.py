@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.approval import Approval
+from boathook.core.approval import Approval, resolve_copy_path
 from boathook.core.matcher import ALL, Matcher, Pattern
 from boathook.core.prefilter import PrefilterWords
 from boathook.core.text import clean_text
@@ -30,10 +30,13 @@ GONE, REMOVED, HIDDEN = ABSENT_STATES = (
     "hidden by a nearer project",
 )
 
-HOOK_MD, SETTINGS, PLUGIN, BUILT_IN = "HOOK.md", "settings.json", "plugin", "built-in"
+HOOK_MD, SETTINGS, PLUGIN, BUILT_IN, PACK = "HOOK.md", "settings.json", "plugin", "built-in", "packs"
 
 # Each is stricter than the one before.
 BASIC, RESTRICTED, ISOLATED = SANDBOX_LEVELS = ("basic", "restricted", "isolated")
+
+# How a hook of Python code is started: in a process of its own, or in one that it may share with its neighbours.
+OWN_PROCESS, SHARED_PROCESS = PROCESSES = ("own", "shared")
 
 # What Python code of a hook imports besides installed packages: modules of its own folder only, or of the project, too.
 OWN_IMPORTS, PROJECT_IMPORTS = IMPORTS = ("own", "project")
@@ -217,6 +220,11 @@ class Hook(Value):
     is_hidden: bool = False
     # Identifies an absent hook in the notes of a session: see `boathook.trust.absent_hooks`.
     trust_key: str = ""
+    process: str = OWN_PROCESS
+    # Its pack, "" if it has none; whether that turns it on by default; and its settings of hooks.toml, as JSON.
+    pack: str = ""
+    is_on: bool = True
+    settings: str = ""
 
     @property
     def order(self) -> tuple[int, int, str, str]:
@@ -241,6 +249,16 @@ class Hook(Value):
     def edited_folder(self) -> str:
         """Return the folder of a HOOK.md hook that people edit; what runs may be a private copy of it."""
         return self.path.rpartition("/")[0] if isinstance(self.handler, Script) else ""
+
+    @property
+    def shared_code(self) -> str:
+        """Return the folder `lib` of a pack, which its hooks share, or ""; for a trusted hook that of its private copy."""
+        if not self.pack:
+            return ""
+        if self.approval is None:
+            return f"{self.folder.rpartition('/hooks/')[0]}/lib"
+        index = next((at for at, root in enumerate(self.approval.roots) if at and root.endswith("/lib")), 0)
+        return resolve_copy_path(self.approval.copy_folder, index, self.approval.roots[index]) if index else ""
 
     @property
     def state_text(self) -> str:

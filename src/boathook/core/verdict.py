@@ -31,7 +31,8 @@ OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadabl
 class Call(Value):
     """A hook that must run on an event; `look_number` is 2 or 3 after the input was rewritten; `dispatch` is a record's id.
 
-    `file` is the path of a file if the event is the part of a patch that is about it.
+    `file` is the path of a file if the event is the part of a patch that is about it. `next_calls` are those that follow if no
+    hook objects, and that may share its process.
     """
 
     hook: Hook
@@ -39,6 +40,7 @@ class Call(Value):
     look_number: int = 1
     dispatch: str = ""
     file: str = ""
+    next_calls: tuple[Call, ...] = ()
 
     def describe(self) -> dict[str, str]:
         event = self.event
@@ -51,7 +53,10 @@ class Call(Value):
 
 
 class Exit(Value):
-    """How an execution ended, as bytes and numbers. `error` is a status other than ok, and `detail` describes it."""
+    """How an execution ended, as bytes and numbers. `error` is a status other than ok, and `detail` describes it.
+
+    `ahead` are the ends of the first of the call's `next_calls`, if these ran in the same process.
+    """
 
     code: int | None = None
     stdout: bytes = b""
@@ -61,12 +66,13 @@ class Exit(Value):
     detail: str = ""
     overflow: bool = False
     warnings: tuple[str, ...] = ()
+    ahead: tuple[Exit, ...] = ()
 
 
 class Run(Value):
     """The result of one call; `error` says what went wrong if the status is not ok.
 
-    `allowed` is the id of the question whose answer, by a person, lifted its objection.
+    `allowed` is the id of the question whose answer, by a person, lifted its objection. `ahead` are runs of calls that follow.
     """
 
     hook: Hook
@@ -80,6 +86,7 @@ class Run(Value):
     stderr: str = ""
     file: str = ""
     allowed: str = ""
+    ahead: tuple[Run, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as `run --json` prints it."""
@@ -110,6 +117,9 @@ class Policy(Value):
 
     def make_run(self, call: Call, end: Exit) -> Run:
         """Return the run of a call that ended; a failure has the effect that the hook's `on_failure` sets."""
+        if end.ahead:
+            ahead = tuple(self.make_run(*one) for one in zip(call.next_calls, end.ahead, strict=False))
+            return self.make_run(call, end.replace(ahead=())).replace(ahead=ahead)
         try:
             if end.error:
                 raise AnswerError(end.error, end.detail)

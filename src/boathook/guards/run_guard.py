@@ -12,6 +12,8 @@ from boathook.guards.guard_answer import GuardAnswer
 
 Guard = Callable[[GuardedCall], GuardAnswer | None]
 SETTINGS_VARIABLE = "AGENT_HOOK_SETTINGS"
+# Events that were read for all guards of a process, and their calls.
+_prepared: dict[bytes, GuardedCall] = {}
 
 
 def run_guard(decide: Guard) -> None:
@@ -24,5 +26,20 @@ def run_guard(decide: Guard) -> None:
 
 def read_call() -> GuardedCall:
     """Return the call on standard input."""
+    data = sys.stdin.buffer.read()
+    return _prepared.get(data) or _make_call(data)
+
+
+def prepare_call(data: bytes) -> None:
+    """Read an event and its commands once for all guards that are then asked in forks of this process."""
+    try:
+        call = _prepared[data] = _make_call(data)
+        if call.event.kind.has_tool:
+            _ = call.readings, call.writes
+    except Exception:  # noqa: BLE001  (a guard that needs it meets the error itself)
+        return
+
+
+def _make_call(data: bytes) -> GuardedCall:
     project, home = os.environ.get("AGENT_PROJECT_DIR", ""), os.path.expanduser("~")
-    return GuardedCall(loads(sys.stdin.buffer.read().decode("utf-8", "replace")), project=project, home=home)
+    return GuardedCall(loads(data.decode("utf-8", "replace")), project=project, home=home)

@@ -150,10 +150,10 @@ def _resolve_project(name: str | None) -> str:
 
 
 def find_project_top(start: str) -> str:
-    """Return the nearest folder, from an absolute one upwards, with `.git` or `.agents/hooks`; else the folder itself."""
+    """Return the nearest folder, from an absolute one upwards, with `.git`, hooks or packs; else the folder itself."""
     folder = start
     while folder != "/":
-        if any(os.path.exists(f"{folder}/{mark}") for mark in (".git", ".agents/hooks")):
+        if any(os.path.exists(f"{folder}/{mark}") for mark in (".git", ".agents/hooks", ".agents/packs")):
             return folder
         folder = os.path.dirname(folder)
     return start

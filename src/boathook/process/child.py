@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from boathook.core.shared_frames import find_frame_end
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
 from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_runnable, iter_tree, reap_later, send_kill
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SIGTERM, SIGKILL, SIGCONT = 15, 9, 18 if os.uname().sysname == "Linux" else 19
 _MAX_STDOUT_BYTES = 1 << 20
 _MAX_STDERR_BYTES = 1 << 16
+# of a hook in a shared process, with the line before it
+_MAX_FRAME_BYTES = _MAX_STDOUT_BYTES + _MAX_STDERR_BYTES + 128
 # as much as a pipe holds
 _READ_BYTES = 1 << 16
 _TERM_SECONDS = 0.15
@@ -30,13 +33,17 @@ _WATCH_SECONDS = 0.25
 # half a millisecond each; the rest is for a busy machine, where a killed process waits for the processor
 _MIN_WAITS, _MAX_WAITS = 200, 2000
 # this exit code counts even after a timeout
-_BLOCK_CODE = 2
+BLOCK_CODE = 2
 # PIDFD_INFO_EXIT, PIDFD_GET_INFO
 _INFO_EXIT, _GET_INFO = 8, 3 << 30 | 64 << 16 | 0xFF << 8 | 11
 
 
 class Job(Value):
-    """One process to run: command, input, directory, environment, timeout in seconds; `sandbox` has the fields of its spec."""
+    """One process to run: command, input, directory, environment, timeout in seconds; `sandbox` has the fields of its spec.
+
+    `script` is set if the process could be shared: the script, the code that it shares, and whether its failure is a block.
+    `timeouts` are those of all hooks of a process that is shared; each begins when the one before has ended.
+    """
 
     argv: tuple[str, ...]
     stdin: bytes
@@ -46,6 +53,8 @@ class Job(Value):
     refused: str = ""
     warnings: tuple[str, ...] = ()
     sandbox: tuple[Any, ...] = ()
+    script: tuple[Any, ...] = ()
+    timeouts: tuple[float, ...] = ()
 
 
 class Child:
@@ -59,7 +68,8 @@ class Child:
         self.is_timed_out = self.is_cancelled = self.is_ended = self.is_reaped = self.has_overflow = False
         self.kill_count = self.watcher = self.pid = 0
         self.pidfd = self._watch_pipe = -1
-        self._limits = compute_limits(job.timeout)
+        self._limits = compute_limits(max(job.timeouts, default=job.timeout))
+        self._frame_end = self._frame_count = 0
         self.sandbox: Sandbox | None = None
         if job.sandbox:
             from boathook.process.sandbox import Sandbox
@@ -105,6 +115,8 @@ class Child:
         """Read what a pipe holds, keep it up to the limit; return the number of bytes: 0 at its end, -1 if there is nothing yet."""
         buffer = self.read[handle]
         limit = _MAX_STDOUT_BYTES if handle == self.out else _MAX_STDERR_BYTES
+        if self.job.timeouts and handle == self.out:
+            limit = len(self.job.timeouts) * _MAX_FRAME_BYTES
         try:
             data = os.read(handle, _READ_BYTES)
         except BlockingIOError:
@@ -113,7 +125,16 @@ class Child:
         buffer += data[:free]
         if handle == self.out and len(data) > free:
             self.has_overflow = True
+        if self.job.timeouts and handle == self.out and not self.kill_count:
+            self._start_next_timeout()
         return len(data)
+
+    def _start_next_timeout(self) -> None:
+        """Give the next hook of a shared process its own time once the one before it has ended."""
+        while (frame_end := find_frame_end(self.read[self.out], self._frame_end)) > 0:
+            self._frame_end, self._frame_count = frame_end, self._frame_count + 1
+            if self._frame_count < len(self.job.timeouts) and not self.is_ended:
+                self.deadline = time.monotonic() + self.job.timeouts[self._frame_count]
 
     def drain(self) -> None:
         """Read what is left in the pipes without waiting; a pipe that is filled without end is left alone."""
@@ -183,7 +204,7 @@ class Child:
         end = Exit(code, stdout, stderr, seconds, overflow=self.has_overflow, warnings=self.job.warnings)
         if self.is_cancelled:
             return end.replace(error=FAILED, detail="cancelled")
-        if self.is_timed_out and code != _BLOCK_CODE:
+        if self.is_timed_out and code != BLOCK_CODE:
             return end.replace(error=TIMEOUT, detail=f"it did not end within {self.job.timeout:g} s")
         if code is None:
             return end.replace(error=FAILED, detail="its exit code was lost: the host waits for all processes")

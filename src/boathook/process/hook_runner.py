@@ -6,7 +6,7 @@ import os
 import sys
 
 from boathook.core.event import PRE_SESSION
-from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, USER, Command, Needs, Script
+from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, SHARED_PROCESS, USER, Command, Needs, Script
 from boathook.core.text import is_plain_path, quote_plain_path
 from boathook.core.value import Value
 from boathook.process.child import Job
@@ -82,9 +82,29 @@ class HookRunner:
         self._entry_points: dict[str, tuple[object, EntryPoint]] = {}
         # the projects of the last event, because a look at the folders above it costs more than one at the variables
         self._tops: dict[tuple[str, ...], tuple[str, ...]] = {}
+        # what was found in the last environment: most hooks of an event begin with the same one
+        self._doubtful: tuple[object, dict[bytes, bytes], list[bytes]] = (None, {}, [])
 
     def run(self, calls: tuple[Call, ...], cancel: int | None = None) -> tuple[Exit, ...]:
+        if calls and calls[0].next_calls:
+            return (self._run_shared(calls[0], cancel),)
         return tuple(self._process.run_all([self._make_job_safely(call) for call in calls], cancel))
+
+    def _run_shared(self, call: Call, cancel: int | None) -> Exit:
+        """Run a call and, in the same process, those that follow as far as they can share it."""
+        from boathook.process.shared_jobs import can_share, join_jobs, split_exit
+
+        jobs = [self._make_job_safely(call)]
+        for following in call.next_calls:
+            job = self._make_job_safely(following)
+            if not can_share(jobs[0], job):
+                break
+            jobs.append(job)
+        if len(jobs) == 1:
+            return self._process.run_all(jobs, cancel)[0]
+        (end,) = self._process.run_all([join_jobs(jobs)], cancel)
+        first, *ahead = split_exit(end, jobs)
+        return first.replace(ahead=tuple(ahead))
 
     def _make_job_safely(self, call: Call) -> Job:
         try:
@@ -114,6 +134,8 @@ class HookRunner:
         notes = self._remove_project_code(hook, event, env)
         env[DEPTH_VARIABLE] = b"%d" % (count_nested_hooks(env) + 1)
         env.update(self._make_variables(hook, event))
+        if hook.pack:
+            add_shared_code(hook, env)
         if hook.imports == OWN_IMPORTS:
             add_import_rule(env)
         job = self._start_job(hook, event, env)
@@ -138,6 +160,11 @@ class HookRunner:
             return job.replace(refused="no entry point")
         if exposure := _find_user_hook_exposure(hook, path):
             return job.replace(refused=exposure)
+        if hook.process == SHARED_PROCESS and path.endswith(".py"):
+            from boathook.process.shared_jobs import make_script_command
+
+            argv = make_script_command(path, hook.shared_code)
+            return job.replace(argv=argv, script=(path, hook.shared_code, hook.on_failure == "block"))
         entry = self._choose_entry_point(path, self._context.list_projects(event))
         return job.replace(argv=entry.argv, warnings=(entry.warning,))
 
@@ -146,7 +173,10 @@ class HookRunner:
         if folders not in self._tops:
             self._tops = {folders: programs.find_private_tops(folders)}
         tops = self._tops[folders]
-        doubtful = programs.find_doubtful_variables(env, tops)
+        known = self._doubtful
+        if known[:2] != (tops, env):
+            known = self._doubtful = (tops, dict(env), programs.find_doubtful_variables(env, tops))
+        doubtful = known[2]
         if not doubtful:
             return ()
         from boathook.process.environment import list_named_variables, remove_project_code
@@ -192,7 +222,8 @@ class HookRunner:
 def _find_user_hook_exposure(hook: Hook, path: str) -> str:
     if hook.scope != USER:
         return ""
-    for place in (hook.folder, os.path.dirname(path), path):
+    shared_code = (hook.shared_code,) if hook.pack else ()
+    for place in (hook.folder, os.path.dirname(path), path, *shared_code):
         if why := programs.find_exposure(place):
             return f"{place} {why}"
     return ""
@@ -244,6 +275,15 @@ def make_variables(hook: Hook, event: Event, project: str) -> dict[bytes, bytes]
     variables |= dict.fromkeys(hook.dialect.session_variables, event.session_id)
     variables |= dict.fromkeys(hook.dialect.work_dir_variables, event.work_dir)
     return {key.encode(): encode_variable(value) for key, value in variables.items()}
+
+
+def add_shared_code(hook: Hook, env: dict[bytes, bytes]) -> None:
+    """Let a hook of a pack read its settings and use the code that the hooks of the pack share."""
+    env[b"AGENT_HOOK_SETTINGS"] = (hook.settings or "{}").encode("utf-8", "replace").replace(b"\0", b"")
+    env[b"AGENT_HOOK_LIB"] = shared_code = encode_variable(hook.shared_code)
+    if hook.process != SHARED_PROCESS and shared_code:
+        path = env.get(b"PYTHONPATH")
+        env[b"PYTHONPATH"] = shared_code + b":" + path if path else shared_code
 
 
 def add_import_rule(env: dict[bytes, bytes]) -> None:

@@ -209,7 +209,7 @@ def _list_readable(hook: Hook, project: str, argv: tuple[str, ...], marks: tuple
     copy = hook.approval.copy_folder if hook.approval else ""
     program = argv[0] if os.path.isfile(argv[0]) and os.access(argv[0], os.X_OK) else ""
     public_project = "" if _is_private(project, marks) else project
-    return public_project, root, copy, program, sys.prefix, sys.base_prefix, _OUR_FOLDER
+    return public_project, root, hook.shared_code, copy, program, sys.prefix, sys.base_prefix, _OUR_FOLDER
 
 
 def _is_private(folder: str, marks: tuple[str, ...]) -> bool:

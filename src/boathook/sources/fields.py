@@ -15,9 +15,12 @@ from boathook.core.hook import (
     IMPORTS,
     ISOLATED,
     OWN_IMPORTS,
+    OWN_PROCESS,
+    PROCESSES,
     PROJECT,
     PROJECT_IMPORTS,
     SANDBOX_LEVELS,
+    SHARED_PROCESS,
     WARNING,
     Diagnostic,
 )
@@ -27,15 +30,15 @@ from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.value import Value
 from boathook.dialects.dialect import HOOK_DIALECTS, NATIVE
 from boathook.errors import UnknownEvent
-from boathook.sources.source import SOURCES
+from boathook.sources.source import list_default_sources, list_named_sources
 
 # What a checker says about a pattern that is not compiled.
 TOO_LARGE_TOGETHER = (
     "the patterns of this project are too large together: while it is not trusted, this one counts as a match"
 )
 # The names of sources as hooks.toml and `run --without` have them.
-_SOURCE_NAMES = tuple(source.without for source in SOURCES)
-_DEFAULT_SOURCE_NAMES = tuple(source.without for source in SOURCES if source.is_default)
+_SOURCE_NAMES = tuple(source.without for source in list_named_sources())
+_DEFAULT_SOURCE_NAMES = list_default_sources()
 YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
 MAX_DIAGNOSTICS, MAX_SUGGESTIONS = 100, 20
@@ -99,6 +102,8 @@ class Field(Value):
         base, accepts = self.type.base, self.type.accepts
         if base is list and accepts is not None:
             return [item for item in value if accepts(item)] if isinstance(value, list) else []
+        if base is dict and accepts is not None:
+            return {key: item for key, item in value.items() if accepts(item)} if isinstance(value, dict) else None
         if not isinstance(value, base) or isinstance(value, bool):
             return None
         return min(max(value, self.low), self.high) if base is int else value
@@ -114,6 +119,12 @@ def describe_construct(construct: str) -> tuple[str, str]:
 def is_hook_name(text: str) -> bool:
     is_short = text.isascii() and 0 < len(text) <= MAX_NAME_CHARS
     return is_short and text[0].isalnum() and all(char.isalnum() or char in "-_." for char in text)
+
+
+def is_pack_name(text: str) -> bool:
+    """Whether a text names a pack: its owner, a slash, and its own name."""
+    owner, _, name = text.partition("/")
+    return is_hook_name(owner) and is_hook_name(name)
 
 
 def split_url(text: str) -> urllib.parse.SplitResult | None:
@@ -206,6 +217,12 @@ _IMPORTS_ABOUT = (
 )
 IMPORTS_FIELD = Field("imports", WORD, _IMPORTS_ABOUT, OWN_IMPORTS, words=IMPORTS, example=PROJECT_IMPORTS)
 
+_PROCESS_ABOUT = (
+    "how scripts/run.py is started: by its own interpreter line, or by the Python of boathook, in a process that it may "
+    "share with the next hooks of its pack"
+)
+PROCESS_FIELD = Field("process", WORD, _PROCESS_ABOUT, OWN_PROCESS, words=PROCESSES, example=SHARED_PROCESS)
+
 _MATCHER_ABOUT = "which tool calls, or which other events of the trigger, the hook runs on"
 _KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
@@ -242,6 +259,7 @@ HOOK_MD_FIELDS = (
     SANDBOX_FIELD,
     NETWORK_FIELD,
     IMPORTS_FIELD,
+    PROCESS_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
@@ -305,6 +323,27 @@ HOOKS_TOML_FIELDS = (
     _tables("override", about="values that replace those of a hook", fields=_OVERRIDE_FIELDS),
 )
 HOOKS_FIELD = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML_FIELDS)
+
+_HOOK_LIST = FieldType("a list of names of hooks", list, lambda name: _is_text(name) and is_hook_name(name))
+PACK_MD_FIELDS = (
+    Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
+    _DESCRIPTION.replace(about="what the pack is for", tolerant=True, example="Guards against lost work"),
+    Field("version", LINE, "the version, for people; what counts is the content", required=True, example="1.0.0"),
+    Field("hooks", _HOOK_LIST, "all hooks that it has", required=True, refused=True, example=["git-force"]),
+    Field("default", _HOOK_LIST, "the hooks that are on by default; without it, all are", refused=True),
+)
+PACK_TOML_FIELDS = (
+    _names("on", about="hooks that are on although the pack has them off by default", example=["format"]),
+    _names("off", about="hooks that are off", example=["publish"]),
+)
+PACKS_FIELD = Field(
+    "packs",
+    FieldType(
+        'tables with the names of packs, such as [packs."boathook/standard"]', dict, lambda t: isinstance(t, dict)
+    ),
+    "a table for each pack, with `on`, `off`, and a table of settings for each hook",
+    tolerant=True,
+)
 
 SETTINGS_FILE_FIELDS = (
     Field("hooks", EVENT_MAP, "the hooks, by event", nullable=True),

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from boathook.core.catalog import Settings
 from boathook.core.hook import ABSENT_STATES, DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
-from boathook.sources.fields import HOOKS_FIELD, SANDBOX_FIELD, TOML_PAIR, TUNABLE_FIELDS, FieldChecker, convert_timing
+from boathook.sources.fields import (
+    HOOKS_FIELD,
+    PACKS_FIELD,
+    SANDBOX_FIELD,
+    TOML_PAIR,
+    TUNABLE_FIELDS,
+    FieldChecker,
+    convert_timing,
+)
+from boathook.sources.pack_settings import PackSettings, check_packs, configure_pack_hook, list_pack_mistakes
 from boathook.sources.sandbox_levels import ConfigWarning, applies_to_project, confine_hook, list_ineffective_sandbox
 from boathook.sources.source import list_default_sources
 from boathook.system.files import FileError, read_text
@@ -35,6 +44,7 @@ class HooksConfig(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     sandbox: str = ""
     source_rules: SourceRules = ()
+    packs: dict[str, PackSettings] = {}  # noqa: RUF012
 
 
 def read_hooks_toml(path: str, scope: str) -> HooksConfig:
@@ -46,14 +56,16 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
             return HooksConfig(path, scope)
         return HooksConfig(path, scope, diagnostics=(Diagnostic(path, None, "", ERROR, str(error)),))
     checker = FieldChecker(path, scope, TOML_PAIR)
-    values = checker.check((HOOKS_FIELD,), data).get(HOOKS_FIELD.key, {})
+    top = checker.check((HOOKS_FIELD, PACKS_FIELD), data)
+    packs = check_packs(top.get(PACKS_FIELD.key, {}), checker)
+    values = top.get(HOOKS_FIELD.key, {})
     tables: dict[str, Any] = {key: values.pop(key) for key in ("enabled", "defaults", "sandbox") if key in values}
     tables["disable"] = tuple(table["name"] for table in values.pop("disable", ()))
     tables["override"] = tuple((table.pop("name"), table) for table in values.pop("override", ()))
     _report_empty_lists(checker, data)
     rules = _take_source_rules(values)
     diagnostics = (*checker.diagnostics, *_list_turned_off(path, rules))
-    return HooksConfig(path, scope, **tables, settings=values, diagnostics=diagnostics, source_rules=rules)
+    return HooksConfig(path, scope, **tables, settings=values, diagnostics=diagnostics, source_rules=rules, packs=packs)
 
 
 def _report_empty_lists(checker: FieldChecker, data: dict[str, Any]) -> None:
@@ -136,6 +148,7 @@ def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: H
 
 
 def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
+    hook = configure_pack_hook(hook, project, user)
     for config in (user, project):
         # A hook of a project may have been modified so that its hooks.toml disables it, and an absent one is not there.
         if config.scope == PROJECT and (hook.scope != PROJECT or hook.state in (MODIFIED, *ABSENT_STATES)):
@@ -152,8 +165,13 @@ def check_configs(hooks: tuple[Hook, ...], project: HooksConfig, user: HooksConf
     warnings = (*_list_ineffective(hooks, project, user), *list_ineffective_sandbox(hooks, project, user))
     unknown = _list_unknown_names({hook.name for hook in hooks}, project, user)
     fixes = ((warnings, ""), (unknown, "boathook list shows the names; correct it, or remove the entry"))
-    return tuple(
-        Diagnostic(config.path, None, key, WARNING, text, fix) for found, fix in fixes for config, key, text in found
+    return (
+        *(
+            Diagnostic(config.path, None, key, WARNING, text, fix)
+            for found, fix in fixes
+            for config, key, text in found
+        ),
+        *list_pack_mistakes(hooks, project, user),
     )
 
 

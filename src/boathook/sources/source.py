@@ -23,12 +23,13 @@ class Source:
     is the agent whose own form it is. `protected_names` are files and folders in the user's folder that self-protection guards,
     `protected_files` those of a project with trusted hooks, besides the hooks themselves. `lookalikes` are pairs of a folder, below
     a folder of people, that is not one of its markers, and the marker that it looks like: see `boathook.sources.near_misses`.
-    Without `is_default`, its hooks are read only if the user's hooks.toml names it (by `without`).
+    Without `is_default`, its hooks are read only if the user's hooks.toml names it (by `without`). One that is `part_of` another
+    is read if that one is, and hooks.toml does not name it.
     """
 
     __slots__ = (
         *("dialect", "host", "is_default", "lookalikes", "markers", "name", "protected_files", "protected_names"),
-        *("reader", "runs_together", "user_folder", "without"),
+        *("part_of", "reader", "runs_together", "user_folder", "without"),
     )
 
     def __init__(
@@ -46,10 +47,11 @@ class Source:
         host: str = "",
         lookalikes: "tuple[tuple[str, str], ...]" = (),
         is_default: bool = True,
+        part_of: str = "",
     ) -> None:
         self.name, self.without, self.dialect, self.runs_together = name, without, dialect, runs_together
         self.user_folder, self.markers, self.reader, self.host = user_folder, markers, reader, host
-        self.lookalikes, self.is_default = lookalikes, is_default
+        self.lookalikes, self.is_default, self.part_of = lookalikes, is_default, part_of
         self.protected_names, self.protected_files = protected_names, protected_files
 
     @property
@@ -81,6 +83,18 @@ HOOK_MD_SOURCE = Source(
         ("/.agent/hooks", "/.agents/hooks"),
         ("/.claude/hooks", "/.agents/hooks"),
     ),
+)
+PACK_SOURCE = Source(
+    "packs",
+    without="packs",
+    user_folder=CONFIG_FOLDER,
+    markers=("/.agents/packs",),
+    reader="boathook.sources.pack_folders:read_packs",
+    dialect="native",
+    runs_together=False,
+    protected_names=("packs", "packs.lock"),
+    protected_files=(".agents/hooks.toml",),
+    part_of="hook-md",
 )
 SETTINGS_JSON_SOURCE = Source(
     "settings.json",
@@ -187,6 +201,7 @@ KIMI_CLI_SOURCE = Source(
 # All sources, in the order in which they count.
 SOURCES: "list[Source]" = [
     HOOK_MD_SOURCE,
+    PACK_SOURCE,
     SETTINGS_JSON_SOURCE,
     CODEX_SOURCE,
     GEMINI_SOURCE,
@@ -202,8 +217,13 @@ def find_source(name: str) -> "Source":
     return next(source for source in SOURCES if source.name == name)
 
 
+def list_named_sources() -> "tuple[Source, ...]":
+    """Return the sources that hooks.toml can name."""
+    return tuple([source for source in SOURCES if not source.part_of])
+
+
 def list_default_sources() -> "tuple[str, ...]":
-    return tuple([source.without for source in SOURCES if source.is_default])
+    return tuple([source.without for source in list_named_sources() if source.is_default])
 
 
 def choose_sources(rules: "SourceRules", folder: str) -> "tuple[str, ...]":

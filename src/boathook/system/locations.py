@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         markers: "tuple[str, ...]"
         lookalikes: "tuple[tuple[str, str], ...]"
         is_default: bool
+        part_of: str
 
 
 REPOSITORY_MARKERS = ("/.git",)
@@ -199,7 +200,7 @@ def resolve_locations(
 def _select_sources(
     sources: "Iterable[LocatedSource]", enabled: "Collection[str] | None", without: "Collection[str]"
 ) -> "list[LocatedSource]":
-    found = [one for one in sources if (one.is_default if enabled is None else one.without in enabled)]
+    found = [one for one in sources if (one.is_default if enabled is None else (one.part_of or one.without) in enabled)]
     return [one for one in found if one.without not in without]
 
 

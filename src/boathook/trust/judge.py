@@ -24,6 +24,9 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.sources.hook_md.manifest import parse_manifest
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS, HooksConfig, tune_hook
+from boathook.sources.pack_folders import list_pack_roots, name_pack_hook
+from boathook.sources.pack_md import PACK_MANIFEST, PackManifest, parse_pack_manifest
+from boathook.sources.pack_settings import get_project_choice
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.locations import SourceFolders
 from boathook.trust.bound_files import BoundFiles, choose_roots, find_bound_files, replace_with_copies
@@ -374,10 +377,31 @@ def _read_folder_content(hook: Hook, project: str, config: HooksConfig) -> HookC
     # Nobody may have trusted these bytes.
     allowance = PatternAllowance()
     read, written = parse_manifest(text, path=hook.path, folder=hook.folder, scope=hook.scope, allowance=allowance)
+    shared, missing = _read_pack_parts(hook, project) if hook.pack else ({}, ())
+    if hook.pack:
+        read = name_pack_hook(read, hook.pack, _parse_pack_snapshot(shared, hook))
     tuning = _get_project_tuning(read, config)
     shown = tune_hook(read, written, config, _NO_USER_CONFIG)
     definition = _to_canonical_json(tuning) if tuning else b""
-    return HookContent(shown, os.path.realpath(project), get_identity(hook, project), definition, {folder: snapshot})
+    names = (os.path.realpath(project), get_identity(hook, project), definition)
+    return HookContent(shown, *names, {folder: snapshot, **shared}, BoundFiles(missing=missing))
+
+
+def _read_pack_parts(hook: Hook, project: str) -> tuple[dict[str, Snapshot], tuple[str, ...]]:
+    """Return what a hook of a pack consists of besides its own folder, and the paths at which there is nothing."""
+    roots = list_pack_roots(hook.folder)
+    for root in roots:
+        if not root.startswith(os.path.realpath(project).rstrip("/") + "/"):
+            raise SnapshotError(f"{root} is outside the project: a link leads there", (hook.folder,))
+    present = [root for root in roots if os.path.lexists(root)]
+    return {root: read_snapshot(root) for root in present}, tuple(root for root in roots if root not in present)
+
+
+def _parse_pack_snapshot(snapshots: dict[str, Snapshot], hook: Hook) -> PackManifest:
+    for root, snapshot in snapshots.items():
+        if os.path.basename(root) == PACK_MANIFEST:
+            return parse_pack_manifest(snapshot.items[0].data.decode("utf-8-sig", "replace"), root, hook.scope)
+    return PackManifest(hook.pack.rpartition("/")[2], is_readable=False)
 
 
 def get_identity(hook: Hook, project: str) -> str:
@@ -407,7 +431,8 @@ def _get_project_tuning(hook: Hook, config: HooksConfig) -> list[Any]:
         return []
     general = [config.defaults] + ([{"sandbox": config.sandbox}] if config.sandbox else [])
     own: list[Any] = [tuning for name, tuning in config.override if name == hook.name]
-    if hook.name in config.disable or not config.enabled:
+    own += get_project_choice(hook, config)
+    if "disabled" not in own and (hook.name in config.disable or not config.enabled):
         own.append("disabled")
     return [*general, own] if own or config.defaults or config.sandbox else []
 

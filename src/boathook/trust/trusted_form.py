@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 from boathook.core.approval import TrustRecord, resolve_copy_path
 from boathook.core.event import KINDS, PRE_TOOL
-from boathook.core.hook import ARMED, PROJECT, Hook, HookHandler, Script
+from boathook.core.hook import ARMED, PROJECT, USER, Hook, HookHandler, Script
 from boathook.dialects.dialect import find_hook_dialect
 from boathook.sources.hook_md.folder import MANIFEST_NAMES
 from boathook.sources.hook_md.manifest import parse_manifest
+from boathook.sources.pack_folders import find_pack_name, name_pack_hook
+from boathook.sources.pack_md import PACK_MANIFEST, PackManifest, read_pack_manifest
 from boathook.sources.source import find_source
 from boathook.sources.source_hooks import ReadHook
 from boathook.system.files import FileError, read_text
@@ -26,8 +30,20 @@ def restore_folder_hook(store: TrustStore, record: TrustRecord, path: str, folde
             continue
         trusted, written = parse_manifest(text, path=path, folder=folder, scope=PROJECT)
         if trusted.state == ARMED:
-            return trusted, written
-    return build_trusted_hook(record, path, Script(folder)), frozenset()
+            return _restore_pack(trusted, copy, record), written
+    return build_trusted_hook(record, path, Script(folder)).replace(pack=find_pack_name(folder)), frozenset()
+
+
+def _restore_pack(hook: Hook, copy: str, record: TrustRecord) -> Hook:
+    """Return a hook of a pack with what the pack said about it when it was trusted; any other hook as it is."""
+    pack = find_pack_name(hook.folder)
+    if not pack:
+        return hook
+    manifest = PackManifest(pack.rpartition("/")[2], is_readable=False)
+    for index, root in enumerate(record.roots):
+        if index and root.endswith(PACK_MANIFEST):
+            manifest = read_pack_manifest(os.path.dirname(resolve_copy_path(copy, index, root)), USER)
+    return name_pack_hook(hook, pack, manifest)
 
 
 def build_trusted_hook(record: TrustRecord, path: str, handler: HookHandler) -> Hook:

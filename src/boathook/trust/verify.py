@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from boathook.core.event import Event
     from boathook.core.hook import Hook
     from boathook.core.verdict import Skip
+    from boathook.trust.snapshot import Snapshot
 
 CHANGED = "it changed since it was trusted"
 
@@ -24,9 +25,13 @@ def describe_change(change: str, name: str) -> str:
     return f"{change}. Review the change with: boathook trust {name}"
 
 
-def find_change(approval: Approval) -> str:
+def find_change(approval: Approval, known: dict[str, Snapshot] | None = None) -> str:
+    """Return what changed since a hook was trusted, or ""; `known` are roots that were read for other hooks of the same event."""
+    known = {} if known is None else known
     try:
-        snapshots = {root: read_snapshot(root) for root in approval.roots}
+        # Hooks of a pack share some of their roots.
+        known.update({root: read_snapshot(root) for root in approval.roots if root not in known})
+        snapshots = {root: known[root] for root in approval.roots}
     except SnapshotError as error:
         return f"{CHANGED}: {error}"
     roots = [describe_root(root, snapshot) for root, snapshot in snapshots.items()]
@@ -48,6 +53,7 @@ class VerifiedCatalog:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._verified: set[object] = set()
+        self._snapshots: dict[str, Snapshot] = {}
 
     def plan(self, event: Event) -> Plan:
         while True:
@@ -69,7 +75,7 @@ class VerifiedCatalog:
         if hook.approval is None or hook.order in self._verified:
             return None
         self._verified.add(hook.order)
-        change = find_change(hook.approval)
+        change = find_change(hook.approval, self._snapshots)
         if not change:
             return None
         state, why = MODIFIED, describe_change(change, hook.name)

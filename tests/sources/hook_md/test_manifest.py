@@ -76,6 +76,7 @@ env: [TOKEN]
 sandbox: restricted
 network: true
 imports: project
+process: shared
 dialect: claude
 metadata:
   author: me
@@ -96,6 +97,7 @@ metadata:
             sandbox="restricted",
             network=True,
             imports="project",
+            process="shared",
             dialect=find_hook_dialect("claude"),
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),

@@ -49,7 +49,7 @@ def read_hook_folders(folders: SourceFolders) -> SourceHooks:
     project = "" if folders.user and is_same_folder(user_root, project_root) else folders.project
     local = scan_hooks(project_root, PROJECT, project) if project else SourceHooks()
     diagnostics, watch = (*user.diagnostics, *local.diagnostics), (*user.watch, *local.watch)
-    return SourceHooks((*user.hooks, *local.hooks), diagnostics, watch, project, _settle_hooks)
+    return SourceHooks((*user.hooks, *local.hooks), diagnostics, watch, project, settle_hooks)
 
 
 def is_same_folder(one: str, other: str) -> bool:
@@ -126,15 +126,15 @@ def _read_folder(
         if not entry.is_dir():
             return None, [folder] if entry.is_symlink() else []
     except OSError as error:
-        return _build_invalid(folder, folder, scope, f"cannot be read: {error.strerror}"), [folder]
+        return build_invalid_hook(folder, folder, scope, f"cannot be read: {error.strerror}"), [folder]
     path = find_manifest(folder)
     if path is None and os.access(folder, os.R_OK | os.X_OK):
         return None, [folder]
     if path is None:
-        return _build_invalid(folder, folder, scope, "cannot be read: permission denied"), [folder]
+        return build_invalid_hook(folder, folder, scope, "cannot be read: permission denied"), [folder]
     watch = [path] if path.endswith(MANIFEST_NAMES[0]) else [path, folder]
     if scope == PROJECT and (reason := find_link_outside(path, top)):
-        return _build_invalid(path, folder, scope, reason), watch
+        return build_invalid_hook(path, folder, scope, reason), watch
     return read_hook(path, folder, scope, allowance), watch
 
 
@@ -153,11 +153,11 @@ def read_hook(path: str, folder: str, scope: str, allowance: PatternAllowance | 
     try:
         text = read_text(path)
     except FileError as error:
-        return _build_invalid(path, folder, scope, str(error))
+        return build_invalid_hook(path, folder, scope, str(error))
     return parse_manifest(text, path=path, folder=folder, scope=scope, allowance=allowance)
 
 
-def _build_invalid(path: str, folder: str, scope: str, reason: str) -> ReadHook:
+def build_invalid_hook(path: str, folder: str, scope: str, reason: str) -> ReadHook:
     name, file = (reveal_text(os.path.basename(one)) for one in (folder, path))
     message = f"{file} {reason}"
     hook = Hook(
@@ -166,7 +166,7 @@ def _build_invalid(path: str, folder: str, scope: str, reason: str) -> ReadHook:
     return hook.replace(diagnostics=(Diagnostic(path, None, "", ERROR, message),)), frozenset()
 
 
-def _settle_hooks(hooks: tuple[Hook, ...], settings: Settings) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+def settle_hooks(hooks: tuple[Hook, ...], settings: Settings) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
     """Look for entry points, and decide which of the hooks with the same name counts; return more paths to watch, too."""
     watch: list[str] = []
     checked = [_check_entry_point(hook, watch) for hook in hooks]

@@ -36,7 +36,7 @@ OPENCLAW_HOOK = "this is an OpenClaw hook, it does not run here"
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
 _SAME_KEYS = (
     *("name", "description", "priority", "on_failure", "protected"),
-    *("sandbox", "network", "imports", "metadata"),
+    *("sandbox", "network", "imports", "process", "metadata"),
 )
 
 
@@ -60,7 +60,7 @@ def parse_manifest(
     else:
         for line, message, fix in frontmatter.forgiven:
             checker.report(WARNING, "", message, fix, line)
-        data = _read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
+        data = read_values(frontmatter.top, HOOK_MD_FIELDS, checker.lines)
         _indent_matcher(data, checker)
         if isinstance(data.get("name"), str):
             data["name"] = unicodedata.normalize("NFC", data["name"])
@@ -194,7 +194,7 @@ def _compile(key: str, source: str, checker: FieldChecker, allowance: PatternAll
     return pattern
 
 
-def _read_values(mapping: Mapping, fields: tuple[Field, ...], lines: dict[str, int], place: str = "") -> dict[str, Any]:
+def read_values(mapping: Mapping, fields: tuple[Field, ...], lines: dict[str, int], place: str = "") -> dict[str, Any]:
     """Return the values of a mapping, each read by the type of its field, and note the lines of the keys."""
     known = {field.key: field for field in fields}
     values: dict[str, Any] = {}
@@ -202,7 +202,7 @@ def _read_values(mapping: Mapping, fields: tuple[Field, ...], lines: dict[str, i
         lines[place + key] = line
         field = known.get(key)
         if field is not None and field.fields and isinstance(node, Mapping):
-            values[key] = _read_values(node, field.fields, lines, f"{place}{key}.")
+            values[key] = read_values(node, field.fields, lines, f"{place}{key}.")
         else:
             values[key] = read_plain(node) if field is None else _read_value(node, field)
     return values
