@@ -11,7 +11,7 @@ from boathook.shell.arguments import UNKNOWN
 _HELP = ("--help", "--longhelp", "--version", "--usage")
 _DRY_RUNS = ("--dry-run", "--dryrun", "--no-act", "--simulate", "--just-print", "--what-if", "--whatif", "--noop")
 # `--dry-run=none` and `--force=false` are as if the option was not there.
-_SWITCHED_OFF = frozenset(("none", "false", "no", "0"))
+_SWITCHED_OFF = frozenset(("none", "false", "no"))
 
 
 class Option(NamedTuple):
@@ -54,7 +54,7 @@ class ArgumentList:
                 continue
             options = list(self._split(word))
             last = options[-1]
-            may_be_value = word.startswith("--") and "=" not in word
+            may_be_value = "=" not in word
             if not last.value and last.name in self._with_value and at < len(words) and "=" not in word:
                 options[-1] = Option(last.name, words[at])
                 at += 1

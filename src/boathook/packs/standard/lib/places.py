@@ -119,8 +119,9 @@ def is_root_if_empty(path: str) -> bool:
 
 
 def is_temporary(path: str) -> bool:
+    """Whether a path is in a temporary folder."""
     parts = split_parts(path)
-    return parts is not None and f"{'/'.join(parts)}/".startswith(_TEMPORARY_STARTS)
+    return parts is not None and "/".join(parts).startswith(_TEMPORARY_STARTS)
 
 
 def is_below(path: str, folder: str) -> bool:

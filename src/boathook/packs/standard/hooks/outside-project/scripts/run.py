@@ -25,9 +25,15 @@ _INSTEAD = "Work on a copy in the project, or ask the person to do it"
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     inside = _list_inside(call)
+    # A home, and what is beside a project, are somebody's also if they are in a temporary folder.
+    owned = [folder for folder in (call.home, os.path.dirname(call.project)) if is_temporary(folder)]
     for program in list_host_programs(call):
         for loss in list_path_losses(program):
-            if loss.way in _VERBS and _is_outside(loss.path, inside) and (loss.is_tree or os.path.isfile(loss.path)):
+            if (
+                loss.way in _VERBS
+                and _is_outside(loss.path, inside, owned)
+                and (loss.is_tree or os.path.isfile(loss.path))
+            ):
                 shown = _shorten(loss.path, call.home)
                 return ask(f"`{loss.program}` {_VERBS[loss.way]} {shown}, which is outside of the project. {_INSTEAD}.")
         if reason := _judge_remote_copy(program):
@@ -35,7 +41,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     for write in call.writes:
         path = call.make_absolute(write.path)
         way = DELETE if write.change == "delete" else OVERWRITE
-        if _is_outside(path, inside) and os.path.isfile(path):
+        if _is_outside(path, inside, owned) and os.path.isfile(path):
             return ask(f"This {_VERBS[way]} {_shorten(path, call.home)}, which is outside of the project. {_INSTEAD}.")
     return None
 
@@ -47,14 +53,15 @@ def _list_inside(call: GuardedCall) -> list[str]:
     return [folder.rstrip("/") for folder in folders if folder.strip("/")]
 
 
-def _is_outside(path: str, inside: Sequence[str]) -> bool:
+def _is_outside(path: str, inside: Sequence[str], owned: Sequence[str]) -> bool:
     """Whether a path is certainly outside; what is not known is not."""
     parts = split_parts(path)
     if parts is None or not parts or path.startswith("/dev/") or parts[0] == "proc":
         return False
     plain = "/" + "/".join(parts)
-    is_free = any(is_below(plain, folder) or fnmatchcase(plain, folder) for folder in inside)
-    return not is_free and not is_temporary(plain)
+    if any(is_below(plain, folder) or fnmatchcase(plain, folder) for folder in inside):
+        return False
+    return not is_temporary(plain) or any(is_below(plain, folder) for folder in owned)
 
 
 def _judge_remote_copy(program: Started) -> str:

@@ -26,6 +26,7 @@ from boathook.shell.started_program import Started
 
 _READ_FIRST = "Save it to a file, read it, and then run the file"
 _DECODE_FIRST = "Decode it to a file, read it, and then run the file"
+_GIVES_SHELL = "gives somebody on the network a shell on this machine. Use ssh with an account of its own"
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _NETWORK_TOOLS = frozenset(("nc", "ncat", "netcat", "nc.traditional"))
 _SOCAT_RUN = re.compile(r"(?:EXEC|SYSTEM|SHELL)(?::(.*))?", re.IGNORECASE | re.DOTALL)
@@ -35,11 +36,13 @@ _CODE_DECODES = re.compile(
     re.IGNORECASE,
 )
 _CODE_FETCHES = re.compile(
-    r"urlopen|urlretrieve|requests\.get|httpx\.get|http\.get|https\.get|\bfetch\s*\(|DownloadString|DownloadFile|Invoke-WebRequest|\biwr\b|\birm\b|LWP::Simple|open-uri|Net::HTTP|file_get_contents\(.https?:",
+    r"urlopen|urlretrieve|requests\.get|httpx\.get|http\.get|https\.get|\bfetch\s*\(|DownloadString|DownloadFile"
+    r"|Invoke-WebRequest|\biwr\b|\birm\b|LWP::Simple|open-uri|Net::HTTP|file_get_contents\(.https?:",
     re.IGNORECASE,
 )
 _CODE_RUNS = re.compile(
-    r"\bexec\s*\(|\beval\s*\(|os\.system|os\.popen|shell\s*=\s*True|execSync|child_process|\biex\b|Invoke-Expression|\bsystem\s*\(|shell_exec|passthru|runpy|new Function",
+    r"\bexec\s*\(|\beval\s*\(|os\.system|os\.popen|shell\s*=\s*True|execSync|child_process"
+    r"|\biex\b|Invoke-Expression|\bsystem\s*\(|shell_exec|passthru|runpy|new Function",
     re.IGNORECASE,
 )
 _CODE_SOCKET = re.compile(
@@ -102,9 +105,7 @@ def _judge_input(program: Started, *, has_fetched: bool, has_decoded: bool) -> I
 def _judge_socket(program: Started) -> Iterator[str]:
     """Yield a reason if a shell is connected to a socket."""
     arguments = ArgumentList(program.words[1:], "-e -c -p -w -s -i -q --exec --sh-exec --lua-exec")
-    reason = (
-        f"`{program.name}` gives somebody on the network a shell on this machine. Use ssh with an account of its own"
-    )
+    reason = f"`{program.name}` {_GIVES_SHELL}"
     if program.name in _NETWORK_TOOLS:
         commands = arguments.get("-e", "-c", "--exec", "--sh-exec")
         has_address = bool(arguments.operands) or arguments.has("-l", "--listen", "-p")
@@ -144,7 +145,7 @@ def _judge_code(program: Started) -> Iterator[str]:
         if _CODE_DECODES.search(code):
             yield f"The code for `{program.name}` would run what is hidden in encoded text. {_DECODE_FIRST}."
     if _CODE_SOCKET.search(code) and _CODE_SHELL.search(code):
-        yield f"The code for `{program.name}` gives somebody on the network a shell on this machine. Use ssh with an account of its own."
+        yield f"The code for `{program.name}` {_GIVES_SHELL}."
 
 
 def _judge_saved_files(programs: list[Started]) -> Iterator[str]:
@@ -156,7 +157,7 @@ def _judge_saved_files(programs: list[Started]) -> Iterator[str]:
         if is_code_runner(program.name) or program.name in ("source", "."):
             run += [_make_plain(program, path) for path in _list_scripts(program)]
         if any(path in fetched for path in run):
-            yield f"`{program.name}` would run a file that the same command has just fetched. Fetch it first, read it, and then run it."
+            yield f"`{program.name}` would run a file that the same command has just fetched. {_READ_FIRST}."
         outputs = [_make_plain(program, path) for path in program.outputs]
         outputs += arguments if program.name == "tee" else []
         sources = (program, *program.feeders)

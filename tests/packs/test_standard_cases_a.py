@@ -1,0 +1,85 @@
+"""The cases of tests.txt of the guards, asked in process."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from tests.packs.standard_guards import PACK, ask_guard, load_guard, make_project
+
+GUARDS = (
+    *("machine", "run-from-network", "git-discard", "git-force", "no-verify", "outside-project", "whole-project"),
+    *("branch-guard", "processes", "containers", "kubernetes", "infrastructure"),
+)
+
+
+class Case(NamedTuple):
+    line: int
+    decision: str
+    tool: str
+    value: str
+    git: str
+    says: tuple[str, ...]
+
+
+def read_cases(name):
+    cases = []
+    for number, line in enumerate((PACK / "hooks" / name / "tests.txt").read_text().splitlines(), start=1):
+        word, _, value = line.strip().partition(" ")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            tool = re.match(r"(WriteFile): ", value.strip())
+            plain = value.strip() if not tool else value.strip()[tool.end() :]
+            cases.append(Case(number, word, tool[1] if tool else "Shell", plain, "", ()))
+        elif word == "git":
+            cases[-1] = cases[-1]._replace(git=value)
+        elif word == "says":
+            cases[-1] = cases[-1]._replace(says=(*cases[-1].says, value))
+        else:
+            pytest.fail(f"{name}/tests.txt:{number}: {word!r} is not read here")
+    return cases
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory):
+    """Scratch projects by what `git` says of them; not below a temporary folder that the guards know."""
+    made = {}
+
+    def get(said):
+        if said not in made:
+            branch, _, state = said.partition(" ")
+            folder = tmp_path_factory.mktemp("scratch")
+            made[said] = make_project(folder, branch, is_dirty=state == "dirty", is_empty=state == "empty")
+        return made[said]
+
+    return get
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_a_guard_answers_as_its_cases_say(name, projects):
+    guard = load_guard(name)
+    cases = read_cases(name)
+    wrong = []
+    for case in cases:
+        answer = ask_guard(guard, projects(case.git), case.value, case.tool)
+        decision = answer.decision if answer else "pass"
+        is_said = all(text in (answer.reason if answer else "") for text in case.says)
+        if decision != case.decision or not is_said:
+            wrong.append(f"{name}/tests.txt:{case.line}: {case.value!r}: {decision} {answer and answer.reason}")
+    assert wrong == []
+    decisions = [case.decision for case in cases]
+    assert len(decisions) >= 8
+    assert decisions.count("pass") >= 3
+    assert set(decisions) > {"pass"}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_reasons_name_the_safe_way_in_few_words(name, projects):
+    guard = load_guard(name)
+    answers = [ask_guard(guard, projects(case.git), case.value, case.tool) for case in read_cases(name)]
+    reasons = [answer.reason for answer in answers if answer]
+    assert [reason for reason in reasons if not reason.endswith(".") or len(reason) > 320 or "\0" in reason] == []
+    assert [reason for reason in reasons if len(re.findall(r"\.(?= |$)", reason)) < 2] == []
