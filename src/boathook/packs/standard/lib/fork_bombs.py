@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from boathook.core.shell import ShellCommand, ShellReader
 
 _MAX_CHARS = 20_000
+# More functions that call each other than this are nothing that a person writes in one command.
+_MAX_CALLS = 50
+_MAX_STEPS = 200
 _ALWAYS = (
     ("true",),
     (":",),
@@ -53,17 +55,20 @@ def _has_endless_function(steps: list[_Step]) -> bool:
     bodies = _find_functions(steps)
     if not bodies:
         return False
-    defined: set[str] = set()
-    inside: str = ""
+    starts = {body.start: body for body in bodies}
+    defined: dict[str, tuple[_Step, ...]] = {}
+    judged: set[tuple[str, int]] = set()
+    is_inside = False
     for at, step in enumerate(steps):
-        if at in _iter_starts(bodies):
-            inside = step.words[0] if step.words else ""
-            defined.add(inside)
-        elif inside and "}" in step.keywords:
-            inside = ""
-        elif not inside and step.words and step.words[0] in defined:
-            known = {name: body for name, body in ((one.name, one.steps) for one in bodies) if name in defined}
-            if _starts_itself(step.words[0], known):
+        name = step.words[0] if step.words else ""
+        if at in starts:
+            is_inside = True
+            defined[name] = starts[at].steps
+        elif is_inside and "}" in step.keywords:
+            is_inside = False
+        elif not is_inside and name in defined and (name, len(defined)) not in judged:
+            judged.add((name, len(defined)))
+            if len(judged) > _MAX_CALLS or _starts_itself(name, defined):
                 return True
     return False
 
@@ -74,17 +79,13 @@ class _Function(NamedTuple):
     steps: tuple[_Step, ...]
 
 
-def _iter_starts(bodies: Iterable[_Function]) -> set[int]:
-    return {body.start for body in bodies}
-
-
 def _find_functions(steps: list[_Step]) -> list[_Function]:
     """Return the functions of a text: `NAME () {` is a command with one word that ends at a bracket."""
     functions: list[_Function] = []
     for at, step in enumerate(steps):
         is_head = step.operator == "(" and len(step.words) == 1 and at + 1 < len(steps)
         if is_head and "{" in steps[at + 1].keywords:
-            rest = steps[at + 1 :]
+            rest = steps[at + 1 : at + 1 + _MAX_STEPS]
             end = next((index for index, one in enumerate(rest) if "}" in one.keywords), len(rest))
             functions.append(_Function(step.words[0], at, tuple(rest[:end])))
     return functions
@@ -111,32 +112,24 @@ def _starts_itself(name: str, bodies: dict[str, tuple[_Step, ...]]) -> bool:
 
 
 def _has_endless_loop(text: str, steps: list[_Step]) -> bool:
+    has_always = any(sign in "".join(text.split()) for sign in ("while((1))", "whilelet1"))
+    has_no_end = _has_empty_condition(text)
     for at, step in enumerate(steps):
-        is_while = "while" in step.keywords and _is_always(step, text)
+        is_while = "while" in step.keywords and (step.words in _ALWAYS or (not step.words and has_always))
         is_until = "until" in step.keywords and step.words in _NEVER
-        is_for = step.words[:1] == ("for",) and step.operator == "(" and _has_empty_condition(text)
+        is_for = step.words[:1] == ("for",) and step.operator == "(" and has_no_end
         if is_while or is_until or is_for:
-            body = _list_body(steps[at + 1 :])
-            if body and _leaves_processes(body):
+            body = steps[at + 1 : at + 1 + _MAX_STEPS]
+            end = next((index for index, one in enumerate(body) if "done" in one.keywords), len(body))
+            if _leaves_processes(body[:end]):
                 return True
     return False
-
-
-def _is_always(step: _Step, text: str) -> bool:
-    compact = "".join(text.split())
-    is_arithmetic = not step.words and ("while((1))" in compact or "whilelet1" in compact)
-    return step.words in _ALWAYS or is_arithmetic
 
 
 def _has_empty_condition(text: str) -> bool:
     head = text.partition("((")[2].partition("))")[0]
     parts = head.split(";")
     return len(parts) == 3 and not parts[1].strip()
-
-
-def _list_body(steps: list[_Step]) -> list[_Step]:
-    end = next((at for at, step in enumerate(steps) if "done" in step.keywords), len(steps))
-    return steps[:end]
 
 
 def _leaves_processes(body: list[_Step]) -> bool:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Sequence
 
 from boathook.shell.arguments import UNKNOWN
 
-_SECONDS = 3.0
+# How long one question may take, and all questions about one call; what is asked beyond that is not known.
+_SECONDS, _ALL_SECONDS, _MAX_QUESTIONS = 3.0, 5.0, 60
 _SAFE_SETTINGS = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.untrackedCache=false"),
     *(
@@ -31,20 +33,41 @@ _PLAIN_NAME = re.compile(r"[\w.-]+")
 _NO_REPOSITORY = "not a git repository"
 
 
-class GitState:
-    """Answers about the work tree of a folder. None is "cannot be known"; a folder without a repository has no state at all."""
+class GitStates:
+    """The states of all folders that a call is about. It asks git each question once, and does not ask for ever."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
+        self._states: dict[str, GitState] = {}
+        self._end = time.monotonic() + _ALL_SECONDS
+        self._questions = 0
+
+    def get(self, folder: str) -> GitState:
+        return self._states.setdefault(folder, GitState(folder, self))
+
+    def find_seconds_left(self) -> float:
+        """Return how long the next question may take."""
+        self._questions += 1
+        left = min(_SECONDS, self._end - time.monotonic())
+        return left if self._questions <= _MAX_QUESTIONS else 0.0
+
+
+class GitState:
+    """Answers about the work tree of a folder. None is "cannot be known"; without a repository nothing is there to be lost."""
+
+    def __init__(self, folder: str, limits: GitStates) -> None:
+        self.folder, self._limits = folder, limits
         self.is_known = bool(folder) and UNKNOWN not in folder
         self._filters: list[str] | None = None
+        self._answers: dict[tuple[str, ...], tuple[int, str, str]] = {}
+
+    def get_other(self, path: str) -> GitState:
+        """Return the state of another folder, by a path from this one."""
+        return self._limits.get(path if path.startswith("/") else f"{self.folder}/{path}")
 
     def is_repository(self) -> bool | None:
         """Return whether the folder is in a work tree; git itself would refuse to work where it is not."""
         if not self.is_known:
             return None
-        if not os.path.isdir(self.folder):
-            return False
         code, _, message = self._run(["rev-parse", "--is-inside-work-tree"])
         if code == 0:
             return True
@@ -79,7 +102,7 @@ class GitState:
         return output.strip() if code == 0 else "" if code == 1 else None
 
     def has_commits(self) -> bool:
-        return self._run(["rev-parse", "--verify", "-q", "HEAD"])[0] == 0
+        return self.is_known and self._run(["rev-parse", "--verify", "-q", "HEAD"])[0] == 0
 
     def has_reference(self, name: str) -> bool | None:
         if not self.is_known or UNKNOWN in name:
@@ -91,13 +114,20 @@ class GitState:
         """Return whether all commits of a branch are also on another branch, a tag or a remote."""
         if not self.is_known or UNKNOWN in branch:
             return None
-        own = f"refs/heads/{branch}"
-        others = ["--not", f"--exclude={own}", "--branches", "--remotes", "--tags"]
-        code, output, _ = self._run(["rev-list", "-n", "1", own, *others])
+        others = ["--not", f"--exclude={branch}", "--branches", "--remotes", "--tags"]
+        code, output, _ = self._run(["rev-list", "-n", "1", f"refs/heads/{branch}", *others])
         return not output.strip() if code == 0 else None
 
     def _run(self, arguments: list[str]) -> tuple[int, str, str]:
         """Return the exit code of git, what it printed, and its errors; -1 if it could not be asked."""
+        key = tuple(arguments)
+        if key not in self._answers:
+            self._answers[key] = self._ask(arguments)
+        return self._answers[key]
+
+    def _ask(self, arguments: list[str]) -> tuple[int, str, str]:
+        if not os.path.isdir(self.folder):
+            return 128, "", _NO_REPOSITORY
         settings = [*_SAFE_SETTINGS]
         if arguments[0] == "status":
             for name in self._list_filters():
@@ -128,10 +158,13 @@ class GitState:
             "GIT_ASKPASS": "false",
             "GIT_ALLOW_PROTOCOL": "none",
         }
+        seconds = self._limits.find_seconds_left()
+        if seconds <= 0:
+            return -1, "", ""
         command = ["git", "--no-pager", "-C", self.folder, *arguments]
         try:
             done = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
             )
         except (OSError, ValueError, subprocess.TimeoutExpired):
             return -1, "", ""

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from call_programs import list_host_programs
 from git_call import GitCall, iter_git_calls
-from git_state import GitState
+from git_state import GitState, GitStates
 
 from boathook.guards import GuardAnswer, GuardedCall, block, run_guard
 
@@ -24,44 +24,43 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     protected = call.settings.get("protected", PROTECTED)
     # The branch that an earlier part of the command switched to, by folder.
     switched: dict[str, str] = {}
+    states = GitStates()
     for git in iter_git_calls(list_host_programs(call)):
+        state = states.get(git.folder)
         if git.subcommand in ("checkout", "switch"):
-            if name := _find_switched(git):
+            if name := _find_switched(git, state):
                 switched[git.folder] = name
             continue
         branch = switched.get(git.folder)
         reason = ""
         if git.subcommand in _COMMITTING:
-            reason = _judge_commit(git, branch, protected)
+            reason = _judge_commit(git, state, branch or state.get_branch(), protected)
         elif git.subcommand == "push" and not git.has("-n", "--dry-run"):
-            reason = _judge_push(git, branch, protected)
+            reason = _judge_push(git, branch or state.get_branch() or "", protected)
         if reason:
             return block(reason)
     return None
 
 
-def _find_switched(git: GitCall) -> str:
+def _find_switched(git: GitCall, state: GitState) -> str:
     if names := git.arguments.get(*_CREATING):
         return names[0]
     is_branch = len(git.operands) == 1 and not git.arguments.behind
-    return git.operands[0] if is_branch and GitState(git.folder).has_reference(f"refs/heads/{git.operands[0]}") else ""
+    return git.operands[0] if is_branch and state.has_reference(f"refs/heads/{git.operands[0]}") else ""
 
 
-def _judge_commit(git: GitCall, branch: str | None, protected: Sequence[str]) -> str:
-    state = GitState(git.folder)
+def _judge_commit(git: GitCall, state: GitState, branch: str | None, protected: Sequence[str]) -> str:
     if git.subcommand != "commit" and git.has(*_NO_COMMIT):
         return ""
-    current = branch if branch is not None else state.get_branch()
-    if not current or not _is_protected(current, protected) or not state.has_commits():
+    if not branch or not _is_protected(branch, protected) or not state.has_commits():
         return ""
-    return f"{current} is changed by review only. Make a branch first: `git switch -c NAME`."
+    return f"{branch} is changed by review only. Make a branch first: `git switch -c NAME`."
 
 
-def _judge_push(git: GitCall, branch: str | None, protected: Sequence[str]) -> str:
+def _judge_push(git: GitCall, branch: str, protected: Sequence[str]) -> str:
     specs = git.operands[1:] if not git.arguments.get("--repo") else git.operands
-    current = branch if branch is not None else GitState(git.folder).get_branch() or ""
     names = [spec.lstrip("+").rpartition(":")[2] or spec for spec in specs] or ["HEAD"]
-    targets = [current if name in ("HEAD", "@") else name.removeprefix("refs/heads/") for name in names]
+    targets = [branch if name in ("HEAD", "@") else name.removeprefix("refs/heads/") for name in names]
     if git.has("--all", "--mirror", "--branches"):
         targets += protected[:1]
     if git.has("--tags") and not specs:

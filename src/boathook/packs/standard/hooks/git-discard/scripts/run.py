@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from call_programs import list_host_programs
 from git_call import GitCall, iter_git_calls
-from git_state import GitState
+from git_state import GitState, GitStates
 from path_losses import DELETE, list_path_losses
 from places import is_below, is_temporary
 
@@ -31,6 +31,7 @@ Rule = Callable[[GitCall, GitState], str]
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     programs = list_host_programs(call)
+    states = GitStates()
     saved: set[str] = set()
     for git in iter_git_calls(programs):
         if _saves_work(git) and not any("||" in text for text in call.commands):
@@ -41,11 +42,11 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         rule = _RULES.get(git.subcommand)
         if rule is None:
             continue
-        reason = rule(git, GitState(git.folder))
+        reason = rule(git, states.get(git.folder))
         needed = "untracked" if git.subcommand == "clean" else "tracked"
         if reason and (git.subcommand in _KEPT_APART or needed not in saved):
             return ask(reason)
-    return _judge_deletes(programs, call, is_saved="untracked" in saved)
+    return None if "untracked" in saved else _judge_deletes(programs, call, states)
 
 
 def _saves_work(git: GitCall) -> bool:
@@ -153,7 +154,7 @@ def _worktree(git: GitCall, state: GitState) -> str:
     if git.operands[:1] != ["remove"] or not git.has("-f", "--force"):
         return ""
     path = (git.operands[1:] or [""])[0]
-    there = GitState(path if path.startswith("/") else f"{state.folder}/{path}")
+    there = state.get_other(path)
     is_there = there.has_changes(untracked=True) if there.is_repository() else None
     return _describe("`git worktree remove --force` deletes the folder with", is_there=is_there)
 
@@ -202,10 +203,10 @@ _RULES: dict[str, Rule] = {
 _KEPT_APART = frozenset(("stash", "branch", "worktree", "submodule"))
 
 
-def _judge_deletes(programs: tuple[Started, ...], call: GuardedCall, *, is_saved: bool) -> GuardAnswer | None:
+def _judge_deletes(programs: tuple[Started, ...], call: GuardedCall, states: GitStates) -> GuardAnswer | None:
     """Ask before a folder of the project is deleted that has work in it which is in no commit and not ignored."""
     top = call.project or call.work_dir
-    if is_saved or not top:
+    if not top:
         return None
     for program in programs:
         for loss in list_path_losses(program) if program.name in _DELETERS else ():
@@ -215,7 +216,7 @@ def _judge_deletes(programs: tuple[Started, ...], call: GuardedCall, *, is_saved
             path = os.path.normpath(loss.path)
             if is_temporary(path) and not is_below(path, top):
                 continue
-            if os.path.isdir(path) and GitState(os.path.dirname(path)).has_changes([path], untracked=True):
+            if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
                 name = os.path.relpath(path, top)
                 return ask(f"`{program.name}` deletes {name}, in which there is work that is in no commit. {_SAVE}.")
     return None

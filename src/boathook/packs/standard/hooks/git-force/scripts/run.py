@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from call_programs import list_host_programs
 from git_call import GitCall, iter_git_calls
-from git_state import GitState
+from git_state import GitStates
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
@@ -73,7 +73,7 @@ def _is_leased(spec: str, leases: list[str]) -> bool:
 def _judge_targets(git: GitCall, does: str, targets: list[str], instead: str, protected: Sequence[str]) -> GuardAnswer:
     names = [target.rpartition(":")[2].removeprefix("refs/heads/") for target in targets]
     if any(name in ("", "HEAD", "@") for name in names):
-        branch = GitState(git.folder).get_branch()
+        branch = GitStates().get(git.folder).get_branch()
         names = [branch or "the current branch" if name in ("", "HEAD", "@") else name for name in names]
     hit = next((name for name in names if any(fnmatchcase(name, pattern) for pattern in protected)), "")
     if git.has("--all", "--branches") and does == "overwrites":
