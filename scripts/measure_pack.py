@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 from boathook.guards import GuardAnswer, GuardedCall
 
 STANDARD_PACK = Path(__file__).parents[1] / "src" / "boathook" / "packs" / "standard"
@@ -64,6 +66,12 @@ class Result(NamedTuple):
         return "block" if "block" in decisions else "ask" if decisions else ""
 
 
+def list_default_hooks(pack: Path) -> list[str]:
+    """Return the hooks of a pack that are on unless the user says otherwise."""
+    head = (pack / "PACK.md").read_text().split("---\n")[1]
+    return [str(name) for name in yaml.safe_load(head)["default"]]
+
+
 def load_guards(pack: Path, names: list[str]) -> dict[str, Guard]:
     """Return the `decide` functions of the guards of a pack; hooks in other forms are left out."""
     sys.path.insert(0, str(pack / "lib"))
@@ -71,7 +79,7 @@ def load_guards(pack: Path, names: list[str]) -> dict[str, Guard]:
     guards: dict[str, Guard] = {}
     for path in sorted(pack.glob("hooks/*/scripts/run.py")):
         name = path.parents[1].name
-        if names and name not in names:
+        if name not in names:
             continue
         spec = importlib.util.spec_from_file_location(f"_guard_{name.replace('-', '_')}", path)
         if spec is None or spec.loader is None:
@@ -92,7 +100,10 @@ def make_scratch(folder: Path, *, is_dirty: bool) -> None:
     for name in ("src/lib.rs", "file.txt", "README.md", "old.txt"):
         (project / name).write_text("one\n")
     (project / ".gitignore").write_text("node_modules/\nbuild/\n")
-    run = lambda *words: subprocess.run([*_GIT, *words], cwd=project, check=True, capture_output=True)  # noqa: E731
+
+    def run(*words: str) -> None:
+        subprocess.run([*_GIT, *words], cwd=project, check=True, capture_output=True)
+
     run("init", "-q", ".")
     run("add", "-A")
     run("commit", "-qm", "one")
@@ -178,12 +189,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="+", type=Path)
     parser.add_argument("--pack", type=Path, default=STANDARD_PACK)
-    parser.add_argument("--only", default="", help="names of guards, separated by commas")
+    parser.add_argument(
+        "--only", default="", help="names of guards, separated by commas; else those that are on by default"
+    )
     parser.add_argument("--groups", default="", help="only groups that contain one of these texts")
     parser.add_argument("--clean", action="store_true", help="a project without changes instead of a dirty one")
     parser.add_argument("--show", choices=("misses", "alarms", "all"), default="")
     arguments = parser.parse_args()
-    guards = load_guards(arguments.pack, [name for name in arguments.only.split(",") if name])
+    names = [name for name in arguments.only.split(",") if name] or list_default_hooks(arguments.pack)
+    guards = load_guards(arguments.pack, names)
     wanted = [text for text in arguments.groups.split(",") if text]
     with tempfile.TemporaryDirectory(dir=os.path.expanduser("~")) as name:
         make_scratch(Path(name), is_dirty=not arguments.clean)

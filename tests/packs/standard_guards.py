@@ -11,6 +11,11 @@ import boathook
 from boathook.guards import GuardAnswer, GuardedCall
 from tests.git_repository import commit_all, run_git
 
+# The guards that are tested with this file.
+GUARDS = (
+    *("machine", "run-from-network", "git-discard", "git-force", "no-verify", "outside-project", "whole-project"),
+    *("branch-guard", "processes", "containers", "kubernetes", "infrastructure"),
+)
 PACK = Path(boathook.__file__).parent / "packs" / "standard"
 
 

@@ -34,6 +34,11 @@ def list_host_programs(call: GuardedCall) -> tuple[Started, ...]:
     return tuple(programs)
 
 
+def list_remote_programs(call: GuardedCall) -> list[Started]:
+    """Return what a call starts on other machines by ssh."""
+    return [remote for program in call.programs for remote in _list_remote_programs(program)]
+
+
 def _list_uncontained(programs: tuple[Started, ...]) -> Iterator[Started]:
     """Yield programs; of those inside a container only what they do in folders that it shares with this machine."""
     container_depth = unrun_depth = -1

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from call_programs import list_host_programs
-from command_rules import CommandRule, ProgramOptions, judge_programs
+from collections.abc import Sequence
 
-from boathook.guards import GuardAnswer, GuardedCall, run_guard
+from call_programs import list_host_programs
+from command_rules import CommandRule, ProgramOptions, judge_programs, read_arguments
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.started_program import Started
 
 _ENGINES = "docker podman nerdctl"
 _COMPOSES = "docker-compose podman-compose nerdctl-compose"
@@ -113,7 +116,22 @@ OPTIONS = {
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    return judge_programs(list_host_programs(call), RULES, OPTIONS)
+    programs = list_host_programs(call)
+    return judge_programs(programs, RULES, OPTIONS) or _judge_all_containers(programs)
+
+
+def _judge_all_containers(programs: Sequence[Started]) -> GuardAnswer | None:
+    """Ask before `docker stop $(docker ps -q)`: it stops what others run as well."""
+    has_list = False
+    for program in programs:
+        if program.name not in _ENGINES.split():
+            continue
+        arguments = read_arguments(program, OPTIONS)
+        has_list = has_list or (arguments.match_words("ps") and arguments.has("-q", "--quiet"))
+        is_ending = any(arguments.match_words(words) for words in ("stop|kill|rm", "container stop|kill|rm"))
+        if has_list and is_ending and arguments.has_unknown_operand:
+            return ask(f"`{program.name}` would stop every container, also those of others. {_NAME_THEM}.")
+    return None
 
 
 if __name__ == "__main__":

@@ -27,6 +27,12 @@ RULES = (
     CommandRule(
         _TERRAFORM, "force-unlock", "takes the lock away from somebody who may be applying", "Ask who holds the lock"
     ),
+    CommandRule(
+        _TERRAFORM,
+        "taint",
+        "makes the next apply delete and create a resource",
+        "`plan -replace=ADDRESS` shows what that means",
+    ),
     CommandRule(_TERRAFORM, "workspace delete", "deletes a workspace with its state", _STATE),
     CommandRule("pulumi", "up|update", "changes real servers and services", _PREVIEW),
     CommandRule("pulumi", "destroy|down", "deletes all that the stack manages", "`preview --diff` shows what is there"),
@@ -37,6 +43,7 @@ RULES = (
         "changes the record of what exists",
         "`pulumi stack export` makes a backup first",
     ),
+    CommandRule("pulumi", "cancel", "ends an update that somebody runs", "Ask who runs it"),
     CommandRule("cdk cdktf cdklocal", "deploy|destroy|rollback", "changes real servers and services", _DIFF),
     CommandRule("sst", "remove|deploy", "changes real servers and services", _DIFF),
     CommandRule(

@@ -36,6 +36,14 @@ RULES = (
     ),
     CommandRule(
         "helm helm3",
+        "upgrade",
+        "deletes and makes anew, or forgets the values of the release",
+        "`helm diff upgrade` shows what would change",
+        needs="--force --reset-values --force-replace",
+    ),
+    CommandRule("kubectl oc", "adm drain", "moves every pod off a node", "`cordon` alone keeps what runs"),
+    CommandRule(
+        "helm helm3",
         "rollback",
         "puts a release back to an older version",
         "Look at `helm history` and `helm diff` first",

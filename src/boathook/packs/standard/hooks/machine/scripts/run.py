@@ -78,8 +78,10 @@ DISK_RULES = (
         "makes what is on a disk unreadable",
         "`cryptsetup luksHeaderBackup` saves the header first",
     ),
+    CommandRule("mdadm", "", "takes disks out of an array", "`mdadm --examine` shows it", needs="--zero-superblock"),
+    CommandRule("mdadm", "", "stops an array", "`mdadm --detail` shows it", needs="-S --stop -r --remove -f --fail"),
     CommandRule(
-        "mdadm", "", "takes a disk out of its array for good", "`mdadm --examine` shows it", needs="--zero-superblock"
+        "fdisk cfdisk gdisk cgdisk", "", "changes partitions", "`fdisk -l` shows them", unless="-l --list -s -x"
     ),
     CommandRule(
         "hdparm",
@@ -110,6 +112,11 @@ RULES = (
         "deletes volumes and all data on them",
         "`lvm lvs` shows them",
         unless="-t --test",
+    ),
+    CommandRule("lvreduce", "", "cuts off a volume and the data at its end", "`lvs` shows it", unless="-t --test"),
+    CommandRule("dmsetup", "remove|remove_all|wipe_table", "takes a volume away", "`dmsetup info` shows it"),
+    CommandRule(
+        "btrfs", "device|dev remove|delete", "takes a disk out of a file system", "`btrfs device usage` shows it"
     ),
     CommandRule(
         "zpool",
@@ -181,8 +188,14 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def _iter_answers(call: GuardedCall) -> Iterator[GuardAnswer]:
     home = call.home or os.path.expanduser("~")
+    before: Started | None = None
     for program in list_host_programs(call):
         yield from _judge_disks(program)
+        if before is not None and _deletes_unseen_list(program, before):
+            yield ask(
+                f"`{before.name}` would delete whole folders from a list that cannot be seen here. Show the list first."
+            )
+        before = program
         for loss in list_path_losses(program):
             yield from _judge_loss(loss, program, home)
     if any(is_fork_bomb(text) for text in call.commands):
@@ -230,6 +243,13 @@ def _judge_loss(loss: PathLoss, program: Started, home: str) -> Iterator[GuardAn
             f"`{loss.program}` would delete the root of the file system if the variable in {shown} is empty. "
             "Write `${NAME:?}`, which fails then."
         )
+
+
+def _deletes_unseen_list(program: Started, before: Started) -> bool:
+    """Whether `xargs` or `parallel` hands `rm -r` paths of which nothing is known."""
+    if before.name not in ("xargs", "parallel") or program.name != "rm" or program.words[0] not in before.words:
+        return False
+    return any(loss.is_tree and not loss.path.strip(UNKNOWN) for loss in list_path_losses(program))
 
 
 def _is_in_known_place(program: Started) -> bool:

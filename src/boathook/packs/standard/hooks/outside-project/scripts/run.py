@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from argument_list import ArgumentList
-from call_programs import list_host_programs
+from call_programs import list_host_programs, list_remote_programs
 from path_losses import DELETE, MOVE, OVERWRITE, list_path_losses
 from places import is_below, is_temporary, split_parts
 
@@ -38,6 +38,11 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
                 return ask(f"`{loss.program}` {_VERBS[loss.way]} {shown}, which is outside of the project. {_INSTEAD}.")
         if reason := _judge_remote_copy(program):
             return ask(reason)
+    for program in list_remote_programs(call):
+        if any(loss.way == DELETE and loss.is_tree for loss in list_path_losses(program)):
+            return ask(
+                f"`{program.name}` deletes folders on another machine. List them there first, and ask the person."
+            )
     for write in call.writes:
         path = call.make_absolute(write.path)
         way = DELETE if write.change == "delete" else OVERWRITE

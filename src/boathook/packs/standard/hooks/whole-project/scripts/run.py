@@ -45,8 +45,9 @@ def _find_reason(loss: PathLoss, roots: list[tuple[str, ...]]) -> str:
     if _hits_history(loss, roots):
         return f"`{loss.program}` would destroy the history of the repository. {_HISTORY}."
     parts = split_place(loss.path)
-    is_delete = loss.way == DELETE and loss.is_tree and parts is not None
-    if is_delete and any(root[: len(parts)] == parts for root in roots):
+    if loss.way != DELETE or not loss.is_tree or parts is None:
+        return ""
+    if any(root[: len(parts)] == parts for root in roots):
         return f"`{loss.program}` would delete the whole project. {_SMALLER}."
     return ""
 
