@@ -89,7 +89,11 @@ def _has_remote_address(arguments: ArgumentList) -> bool:
 
 def _read(program: Started) -> ArgumentList:
     name = program.name.lower()
-    values = {"wget": _WGET_VALUES, "wget2": _WGET_VALUES, "ssh": "-p -i -l -o -F -J -L -R -D -b -c -E -e -m"}
+    values = {
+        **dict.fromkeys(("wget", "wget2"), _WGET_VALUES),
+        **dict.fromkeys(_SOCKETS, "-e -c -s -w -q -i -g -x -X -I -O --exec --sh-exec --source --wait --proxy"),
+        "ssh": "-p -i -l -o -F -J -L -R -D -b -c -E -e -m",
+    }
     return ArgumentList(program.words[1:], values.get(name, _CURL_VALUES if name in FETCHERS else ""))
 
 

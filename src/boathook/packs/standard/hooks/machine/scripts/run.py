@@ -97,6 +97,7 @@ DISK_RULES = (
         "pvremove", "", "takes a disk out of its volume group", "`pvs` shows it", unless="-t --test", operands=1
     ),
 )
+_INTERACTIVE = frozenset(("fdisk", "cfdisk", "gdisk", "cgdisk"))
 RULES = (
     CommandRule(
         "lvremove vgremove",
@@ -207,7 +208,9 @@ def _iter_answers(call: GuardedCall) -> Iterator[GuardAnswer]:
 
 
 def _judge_disks(program: Started) -> Iterator[GuardAnswer]:
-    if rule := find_rule(program, DISK_RULES, OPTIONS):
+    # Without input, these wait for a person.
+    is_waiting = program.name in _INTERACTIVE and not program.feeders and not program.input_text
+    if (rule := find_rule(program, DISK_RULES, OPTIONS)) and not is_waiting:
         operands = read_arguments(program, OPTIONS).operands
         devices = [word for word in operands if is_disk(word)]
         if devices and rule.decision == "block":
@@ -237,7 +240,9 @@ def _judge_loss(loss: PathLoss, program: Started, home: str) -> Iterator[GuardAn
         if is_everywhere and loss.way == DELETE and not _is_in_known_place(program):
             yield ask(f"`{loss.program}` would delete what it finds in {place}. List it first, without the delete.")
     elif place:
-        yield block(f"`{loss.program}` {_VERBS[loss.way]} {place} ({shown}). {_SMALLER}.")
+        # A home folder can be given back its rights; the system can not.
+        objects = ask if loss.way == ACCESS and "home folder" in place else block
+        yield objects(f"`{loss.program}` {_VERBS[loss.way]} {place} ({shown}). {_SMALLER}.")
     elif loss.way == DELETE and is_root_if_empty(loss.path):
         yield ask(
             f"`{loss.program}` would delete the root of the file system if the variable in {shown} is empty. "
