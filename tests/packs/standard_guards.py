@@ -34,21 +34,18 @@ def load_guard(name: str) -> Any:
 
 
 def make_project(folder: Path, branch: str = "", *, is_dirty: bool = False, is_empty: bool = False) -> Path:
-    """Return a project; with a branch it is a git repository that has `main`, `topic` and this branch."""
-    project = folder / "project"
-    (project / "src").mkdir(parents=True)
-    for name in ("file.txt", "README.md", "src/app.py"):
-        (project / name).write_text("one\n")
+    """Return a project; with a branch it is a git repository with this branch checked out; a dirty one has a changed file."""
+    project = folder / "home" / "project"
+    project.mkdir(parents=True)
+    (project / "tracked.txt").write_text("committed\n")
     if branch and is_empty:
         run_git(project, "init", "-q", "-b", branch, ".")
     elif branch:
         commit_all(project)
-        for name in {"topic", branch} - {"main"}:
-            run_git(project, "branch", name)
-        run_git(project, "switch", "-q", branch)
+        if branch != "main":
+            run_git(project, "switch", "-qc", branch)
     if is_dirty:
-        for name in ("file.txt", "src/app.py", "new.txt"):
-            (project / name).write_text("two\n")
+        (project / "tracked.txt").write_text("changed\n")
     return project
 
 
@@ -56,6 +53,6 @@ def ask_guard(guard: Any, project: Path, command: str, tool: str = "Shell", **se
     """Ask a guard about a command, or about a file that another tool writes."""
     tool_input = {"command": command} if tool == "Shell" else {"file_path": command, "content": "x"}
     fields = {"event_type": "pre-tool-call", "tool_name": tool, "tool_input": tool_input, "work_dir": str(project)}
-    call = GuardedCall(fields, project=str(project), home=str(project.parent / "home"))
+    call = GuardedCall(fields, project=str(project), home=str(project.parent))
     call.settings = settings
     return guard.decide(call)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.git_repository import commit_all
 from tests.packs.standard_guards import GUARDS, PACK, ask_guard, load_guard, make_project
 
 
@@ -16,6 +17,9 @@ class Case(NamedTuple):
     tool: str
     value: str
     git: str
+    # Files of the first commit, and files that are new.
+    committed: tuple[str, ...]
+    files: tuple[str, ...]
     says: tuple[str, ...]
 
 
@@ -28,9 +32,11 @@ def read_cases(name):
         if not line.startswith(" "):
             tool = re.match(r"(WriteFile): ", value.strip())
             plain = value.strip() if not tool else value.strip()[tool.end() :]
-            cases.append(Case(number, word, tool[1] if tool else "Shell", plain, "", ()))
+            cases.append(Case(number, word, tool[1] if tool else "Shell", plain, "", (), (), ()))
         elif word == "git":
-            cases[-1] = cases[-1]._replace(git=value)
+            cases[-1] = cases[-1]._replace(git=value, committed=cases[-1].files, files=())
+        elif word == "file":
+            cases[-1] = cases[-1]._replace(files=(*cases[-1].files, value))
         elif word == "says":
             cases[-1] = cases[-1]._replace(says=(*cases[-1].says, value))
         else:
@@ -40,15 +46,22 @@ def read_cases(name):
 
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory):
-    """Scratch projects by what `git` says of them; not below a temporary folder that the guards know."""
+    """Scratch projects by what their cases say of them."""
     made = {}
 
-    def get(said):
-        if said not in made:
-            branch, _, state = said.partition(" ")
+    def get(case):
+        key = (case.git, case.committed, case.files)
+        if key not in made:
+            branch, _, state = case.git.partition(" ")
             folder = tmp_path_factory.mktemp("scratch")
-            made[said] = make_project(folder, branch, is_dirty=state == "dirty", is_empty=state == "empty")
-        return made[said]
+            project = make_project(folder, branch, is_dirty=state == "dirty", is_empty=state == "empty")
+            for path in (*case.committed, *case.files):
+                (project / path).parent.mkdir(exist_ok=True)
+                (project / path).write_text("")
+                if path in case.committed:
+                    commit_all(project)
+            made[key] = project
+        return made[key]
 
     return get
 
@@ -59,7 +72,7 @@ def test_a_guard_answers_as_its_cases_say(name, projects):
     cases = read_cases(name)
     wrong, reasons = [], []
     for case in cases:
-        answer = ask_guard(guard, projects(case.git), case.value, case.tool)
+        answer = ask_guard(guard, projects(case), case.value, case.tool)
         decision = answer.decision if answer else "pass"
         reasons += [answer.reason] if answer else []
         is_said = all(text in (answer.reason if answer else "") for text in case.says)

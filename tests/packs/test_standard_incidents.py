@@ -7,7 +7,7 @@ import pytest
 from tests.git_repository import run_git
 from tests.packs.standard_guards import GUARDS, ask_guard, load_guard, make_project
 
-# Each with the guard that must object. The project has changes in tracked files, new files, and a stash of nothing.
+# Each with the guard that must object. The project has changes in tracked files, new files, and a stash.
 LOSSES = (
     ("machine", 'rm -rf "$HOME"'),
     ("machine", "rm -rf /"),
@@ -31,9 +31,9 @@ LOSSES = (
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     made = make_project(tmp_path_factory.mktemp("incidents"), "topic")
-    (made / "file.txt").write_text("stashed\n")
+    (made / "tracked.txt").write_text("stashed\n")
     run_git(made, "stash")
-    (made / "file.txt").write_text("two\n")
+    (made / "tracked.txt").write_text("two\n")
     (made / "generated").mkdir()
     (made / "generated" / "page.html").write_text("x\n")
     return made
