@@ -140,6 +140,7 @@ def test_a_delete_asks_if_the_folder_has_work_that_is_in_no_commit(tmp_path, dis
         ("find report -name '*.tmp' -delete", False),
     ):
         assert (ask_guard(discard, project, command) is not None) is is_asked, command
+        assert ask_guard(discard, project, command, deletes=False) is None
 
 
 def test_a_work_tree_is_looked_at_before_it_is_removed(tmp_path, discard):

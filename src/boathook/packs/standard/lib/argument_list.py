@@ -98,7 +98,7 @@ class ArgumentList:
     @property
     def is_harmless(self) -> bool:
         """Whether the program would only explain itself, or say what it would do."""
-        return any(option.name in _HELP for option in self.options) or any(
+        return any(option.name in _HELP and not option.value for option in self.options) or any(
             option.name in _DRY_RUNS and option.value not in _SWITCHED_OFF for option in self.options
         )
 

@@ -10,7 +10,7 @@ from call_programs import list_host_programs
 from git_call import GitCall, iter_git_calls
 from git_state import GitState, GitStates
 from path_losses import DELETE, list_path_losses
-from places import is_below, is_temporary
+from places import is_below
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
@@ -30,31 +30,49 @@ Rule = Callable[[GitCall, GitState], str]
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    programs = list_host_programs(call)
-    states = GitStates()
-    saved: set[str] = set()
-    for git in iter_git_calls(programs):
-        if _saves_work(git) and not any("||" in text for text in call.commands):
-            saved.add("tracked")
-            if git.has("-u", "--include-untracked", "-a", "--all") or git.subcommand == "commit":
-                saved.add("untracked")
-            continue
-        rule = _RULES.get(git.subcommand)
-        if rule is None:
-            continue
-        reason = rule(git, states.get(git.folder))
-        needed = "untracked" if git.subcommand == "clean" else "tracked"
-        if reason and (git.subcommand in _KEPT_APART or needed not in saved):
+    states, saved = GitStates(), _SavedWork(call)
+    judges_deletes = call.settings.get("deletes", True)
+    for program in list_host_programs(call):
+        is_delete = judges_deletes and program.name in _DELETERS and not saved.has_untracked
+        if is_delete and (reason := _judge_delete(program, call, states)):
             return ask(reason)
-    return None if "untracked" in saved else _judge_deletes(programs, call, states)
+        for git in iter_git_calls([program]):
+            rule = _RULES.get(git.subcommand)
+            reason = rule(git, states.get(git.folder)) if rule else ""
+            if reason and not saved.covers(git):
+                return ask(reason)
+            saved.note(git)
+    return None
 
 
-def _saves_work(git: GitCall) -> bool:
-    """Whether a call puts all changes where they can be had back."""
-    if git.subcommand == "stash":
-        is_push = not git.operands or git.operands in (["push"], ["save"])
-        return is_push and not git.has("-p", "--patch", "-S", "--staged", "-k", "--keep-index")
-    return git.subcommand == "commit" and git.has("-a", "--all") and not git.arguments.is_harmless
+class _SavedWork:
+    """What earlier parts of the same command put where it can be had back."""
+
+    def __init__(self, call: GuardedCall) -> None:
+        self.has_tracked = self.has_untracked = self._has_added = False
+        # Behind `||` something runs only if it did not work.
+        self._is_certain = not any("||" in text for text in call.commands)
+
+    def note(self, git: GitCall) -> None:
+        if git.subcommand == "add" and (git.has("-A", "--all") or not _EVERYTHING.isdisjoint(git.operands)):
+            self._has_added = self._is_certain
+        elif git.subcommand == "commit" and not git.has("-p", "--patch"):
+            self.has_tracked = self.has_tracked or self._has_added or (self._is_certain and git.has("-a", "--all"))
+            self.has_untracked = self.has_untracked or self._has_added
+        elif git.subcommand == "stash" and self._is_certain and _stashes_all(git):
+            self.has_tracked = True
+            self.has_untracked = self.has_untracked or git.has("-u", "--include-untracked", "-a", "--all")
+
+    def covers(self, git: GitCall) -> bool:
+        """Whether what a call throws away is saved."""
+        if git.subcommand in _KEPT_APART:
+            return False
+        return self.has_untracked if git.subcommand == "clean" else self.has_tracked
+
+
+def _stashes_all(git: GitCall) -> bool:
+    is_push = not git.operands or git.operands in (["push"], ["save"])
+    return is_push and not git.has("-p", "--patch", "-S", "--staged", "-k", "--keep-index")
 
 
 def _describe(does: str, *, is_there: bool | None, what: str = _CHANGES, save: str = _SAVE) -> str:
@@ -87,7 +105,8 @@ def _list_paths(git: GitCall) -> list[str]:
 def _checkout(git: GitCall, state: GitState) -> str:
     """`git checkout` of paths, by force, or of another branch."""
     operands = git.operands
-    if git.has("-p", "--patch", "--orphan"):
+    # Both sides of a conflict are in commits.
+    if git.has("-p", "--patch", "--orphan", "--ours", "--theirs"):
         return ""
     if git.has("-f", "--force"):
         return _describe("`git checkout -f` throws away", is_there=state.has_changes())
@@ -127,7 +146,7 @@ def _switch(git: GitCall, state: GitState) -> str:
 
 def _restore(git: GitCall, state: GitState) -> str:
     is_only_staged = git.has("-S", "--staged") and not git.has("-W", "--worktree")
-    if git.has("-p", "--patch") or is_only_staged or not git.operands:
+    if git.has("-p", "--patch", "--ours", "--theirs") or is_only_staged or not git.operands:
         return ""
     return _describe("`git restore` throws away", is_there=state.has_changes(_list_paths(git)), what=_THEIR_CHANGES)
 
@@ -203,23 +222,18 @@ _RULES: dict[str, Rule] = {
 _KEPT_APART = frozenset(("stash", "branch", "worktree", "submodule"))
 
 
-def _judge_deletes(programs: tuple[Started, ...], call: GuardedCall, states: GitStates) -> GuardAnswer | None:
-    """Ask before a folder of the project is deleted that has work in it which is in no commit and not ignored."""
+def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str:
+    """Return why to ask about a delete: a folder of the project has work in it that is in no commit and not ignored."""
     top = call.project or call.work_dir
-    if not top:
-        return None
-    for program in programs:
-        for loss in list_path_losses(program) if program.name in _DELETERS else ():
-            is_ours = is_below(loss.path, top) or is_below(loss.path, call.work_dir)
-            if loss.way != DELETE or not loss.is_tree or loss.is_narrowed or not is_ours:
-                continue
-            path = os.path.normpath(loss.path)
-            if is_temporary(path) and not is_below(path, top):
-                continue
-            if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
-                name = os.path.relpath(path, top)
-                return ask(f"`{program.name}` deletes {name}, in which there is work that is in no commit. {_SAVE}.")
-    return None
+    for loss in list_path_losses(program):
+        is_ours = any(is_below(loss.path, folder) for folder in (top, call.work_dir) if folder.strip("/"))
+        if loss.way != DELETE or not loss.is_tree or loss.is_narrowed or not is_ours:
+            continue
+        path = os.path.normpath(loss.path)
+        if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
+            name = os.path.relpath(path, top)
+            return f"`{program.name}` deletes {name}, in which there is work that is in no commit. {_SAVE}."
+    return ""
 
 
 _DELETERS = frozenset(("rm", "grm", "srm", "rimraf", "find", "rsync"))

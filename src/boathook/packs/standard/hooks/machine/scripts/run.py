@@ -97,7 +97,7 @@ DISK_RULES = (
         "pvremove", "", "takes a disk out of its volume group", "`pvs` shows it", unless="-t --test", operands=1
     ),
 )
-_INTERACTIVE = frozenset(("fdisk", "cfdisk", "gdisk", "cgdisk"))
+_INTERACTIVE = frozenset(("fdisk", "cfdisk", "gdisk", "cgdisk", "cryptsetup"))
 RULES = (
     CommandRule(
         "lvremove vgremove",
@@ -209,7 +209,8 @@ def _iter_answers(call: GuardedCall) -> Iterator[GuardAnswer]:
 
 def _judge_disks(program: Started) -> Iterator[GuardAnswer]:
     # Without input, these wait for a person.
-    is_waiting = program.name in _INTERACTIVE and not program.feeders and not program.input_text
+    has_input = program.feeders or program.input_text or {"-q", "--batch-mode", "-"} & {*program.words}
+    is_waiting = program.name in _INTERACTIVE and not has_input
     if (rule := find_rule(program, DISK_RULES, OPTIONS)) and not is_waiting:
         operands = read_arguments(program, OPTIONS).operands
         devices = [word for word in operands if is_disk(word)]

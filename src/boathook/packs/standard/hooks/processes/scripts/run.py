@@ -29,7 +29,7 @@ RULES = (
         needs="-k --kill",
     ),
     CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
-    CommandRule("systemctl", "stop|disable|mask|kill", "stops services that others may rely on", _SERVICE, operands=2),
+    CommandRule("systemctl", "stop|disable|kill", "stops services that others may rely on", _SERVICE, operands=2),
     CommandRule(
         "systemctl",
         "poweroff|reboot|halt|kexec|rescue|emergency|soft-reboot",
