@@ -15,6 +15,8 @@ from boathook.shell.started_program import Started
 
 # Programs whose command does not run on the files of this machine, unless they share a folder.
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptainer"))
+# Programs whose scripts can run commands.
+_RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
 _SSH_VALUES = "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w -B -I"
 _MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
 _WORD_LIST = re.compile(
@@ -77,7 +79,7 @@ def _find_shared_view(program: Started) -> Started:
 
 def _list_code_programs(program: Started) -> Iterator[Started]:
     """Yield what the code of an interpreter may start: texts for a shell, and lists of words."""
-    if not is_interpreter(program.name):
+    if not is_interpreter(program.name) and program.name not in _RUNNING_EDITORS:
         return
     code = find_code(program)[:_MAX_CODE_CHARS]
     if not may_run_commands(code):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from argument_list import ArgumentList
+from places import is_disk
 
 from boathook.core.interpreters import is_interpreter
 from boathook.protection.code_texts import find_code, list_code_strings
@@ -69,6 +70,7 @@ _CODE_DELETES = re.compile(
 _CODE_TREES = re.compile(
     r"rmtree|remove_tree|rm_rf|rm_r\b|rmSync|rimraf|\brm\s*\(|Remove-Item|deleteDirectory|recursive", re.I
 )
+_CODE_WRITES = re.compile(r"open\s*\([^)]*[\"'][rb]*[wa+]|write|O_WRONLY|O_RDWR", re.IGNORECASE)
 _PATH_LIKE = re.compile(r"(?:[~/.]|[A-Za-z]:\\).{0,300}")
 
 
@@ -211,6 +213,8 @@ def _overwrite(program: Started) -> Iterator[PathLoss]:
 def _run_code(program: Started) -> Iterator[PathLoss]:
     """Yield the paths in the code of an interpreter that deletes something."""
     code = find_code(program)
+    if _CODE_WRITES.search(code):
+        yield from (_make(program, OVERWRITE, text) for text in list_code_strings(code) if is_disk(text))
     if not _CODE_DELETES.search(code):
         return
     is_tree = bool(_CODE_TREES.search(code))
@@ -218,7 +222,7 @@ def _run_code(program: Started) -> Iterator[PathLoss]:
     for text in list_code_strings(code):
         if _PATH_LIKE.fullmatch(text):
             path = re.sub(r"^(?:~|\$HOME)(?=/|$)", lambda _: home, text)
-            yield _make(program, DELETE, path, is_tree=is_tree)
+            yield _make(program, DELETE, path, is_tree=is_tree or path.endswith("*"))
 
 
 _RULES: dict[str, Rule] = {

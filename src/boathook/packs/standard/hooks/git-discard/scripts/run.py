@@ -229,7 +229,8 @@ def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str
         is_ours = any(is_below(loss.path, folder) for folder in (top, call.work_dir) if folder.strip("/"))
         if loss.way != DELETE or not loss.is_tree or loss.is_narrowed or not is_ours:
             continue
-        path = os.path.normpath(loss.path)
+        # All that is in a folder is the folder.
+        path = os.path.normpath(loss.path[:-1] if loss.path.endswith("/*") else loss.path)
         if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
             name = os.path.relpath(path, top)
             return f"`{program.name}` deletes {name}, in which there is work that is in no commit. {_SAVE}."

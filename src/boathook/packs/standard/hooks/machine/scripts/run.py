@@ -229,6 +229,8 @@ def _judge_loss(loss: PathLoss, program: Started, home: str) -> Iterator[GuardAn
     if loss.way in (OVERWRITE, DELETE) and is_disk(loss.path):
         yield block(f"`{loss.program}` would write straight to the device {shown}. {_BY_PERSON}.")
         return
+    if loss.way == ACCESS and not loss.is_tree and split_parts(loss.path) == ():
+        yield ask(f"`{loss.program}` changes who may use the root of the file system. {_SMALLER}.")
     if loss.way == OVERWRITE or not loss.is_tree:
         return
     place = name_system_place(loss.path, home)
@@ -244,7 +246,7 @@ def _judge_loss(loss: PathLoss, program: Started, home: str) -> Iterator[GuardAn
         # A home folder can be given back its rights; the system can not.
         objects = ask if loss.way == ACCESS and "home folder" in place else block
         yield objects(f"`{loss.program}` {_VERBS[loss.way]} {place} ({shown}). {_SMALLER}.")
-    elif loss.way == DELETE and is_root_if_empty(loss.path):
+    elif loss.way == DELETE and is_root_if_empty(loss.path) and loss.path in program.words:
         yield ask(
             f"`{loss.program}` would delete the root of the file system if the variable in {shown} is empty. "
             "Write `${NAME:?}`, which fails then."

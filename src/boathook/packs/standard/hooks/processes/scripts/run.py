@@ -93,7 +93,7 @@ def _ends_everything(program: Started) -> bool:
     words = [*program.words[1:]]
     has_signal = bool(arguments.get("-s", "-n", "--signal")) or (len(words) > 1 and words[0].startswith("-"))
     targets = words[1:] if has_signal else words
-    return "-1" in targets and not arguments.has("-l", "-L")
+    return "-1" in targets and not {"-l", "-L", "--list", "--table"} & {*words}
 
 
 if __name__ == "__main__":

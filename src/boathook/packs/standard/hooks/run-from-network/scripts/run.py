@@ -138,6 +138,8 @@ def _judge_code(program: Started) -> Iterator[str]:
         for at, word in enumerate(program.words[1:-1], start=1):
             if _ENCODED_OPTION.match(word) and not program.words[at + 1].startswith("-"):
                 yield f"`{program.name} {word}` would run code that is hidden in encoded text. {_DECODE_FIRST}."
+    if name in ("deno", "bun") and any(re.match(r"https?://", word) for word in program.words[1:4]):
+        yield f"`{program.name}` would run code straight from the network that nobody has read. {_READ_FIRST}."
     code = find_code(program)
     if _CODE_RUNS.search(code):
         if _CODE_FETCHES.search(code):
