@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Asks before git, or a delete, throws away work that is in no commit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from call_programs import list_host_programs
+from git_call import GitCall, iter_git_calls
+from git_state import GitState, GitStates
+from path_losses import DELETE, list_path_losses
+from places import is_below
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.started_program import Started
+
+_CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
+_SAVE = "Save it first: commit it, or `git stash push -u -m NAME`"
+_LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
+_BRANCH = "Keep its commits under another name first: `git branch backup/NAME BRANCH`"
+_KEEPING_SWITCHES = (
+    *("-c", "-C", "--create", "--force-create", "--orphan", "-m", "--merge", "-d", "--detach", "-t", "--track"),
+)
+# Names that stand for all of the work tree.
+_EVERYTHING = frozenset((".", ":/", "*", "./"))
+
+# A rule returns the reason to ask, "" if nothing is lost.
+Rule = Callable[[GitCall, GitState], str]
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    states, saved = GitStates(), _SavedWork(call)
+    judges_deletes = call.settings.get("deletes", True)
+    for program in list_host_programs(call):
+        is_delete = judges_deletes and program.name in _DELETERS and not saved.has_untracked
+        if is_delete and (reason := _judge_delete(program, call, states)):
+            return ask(reason)
+        for git in iter_git_calls([program]):
+            rule = _RULES.get(git.subcommand)
+            reason = rule(git, states.get(git.folder)) if rule else ""
+            if reason and not saved.covers(git):
+                return ask(reason)
+            saved.note(git)
+    return None
+
+
+class _SavedWork:
+    """What earlier parts of the same command put where it can be had back."""
+
+    def __init__(self, call: GuardedCall) -> None:
+        self.has_tracked = self.has_untracked = self._has_added = False
+        # Behind `||` something runs only if it did not work.
+        self._is_certain = not any("||" in text for text in call.commands)
+
+    def note(self, git: GitCall) -> None:
+        if git.subcommand == "add" and (git.has("-A", "--all") or not _EVERYTHING.isdisjoint(git.operands)):
+            self._has_added = self._is_certain
+        elif git.subcommand == "commit" and not git.has("-p", "--patch"):
+            self.has_tracked = self.has_tracked or self._has_added or (self._is_certain and git.has("-a", "--all"))
+            self.has_untracked = self.has_untracked or self._has_added
+        elif git.subcommand == "stash" and self._is_certain and _stashes_all(git):
+            self.has_tracked = True
+            self.has_untracked = self.has_untracked or git.has("-u", "--include-untracked", "-a", "--all")
+
+    def covers(self, git: GitCall) -> bool:
+        """Whether what a call throws away is saved."""
+        if git.subcommand in _KEPT_APART:
+            return False
+        return self.has_untracked if git.subcommand == "clean" else self.has_tracked
+
+
+def _stashes_all(git: GitCall) -> bool:
+    is_push = not git.operands or git.operands in (["push"], ["save"])
+    return is_push and not git.has("-p", "--patch", "-S", "--staged", "-k", "--keep-index")
+
+
+def _describe(does: str, *, is_there: bool | None, what: str = _CHANGES, save: str = _SAVE) -> str:
+    if is_there is False:
+        return ""
+    certainty = what if is_there else f"{what} (whether there are any could not be checked)"
+    return f"{does} {certainty}. {save}."
+
+
+def _reset(git: GitCall, state: GitState) -> str:
+    if not git.has("--hard", "--merge"):
+        return ""
+    return _describe("`git reset --hard` throws away", is_there=state.has_changes())
+
+
+def _clean(git: GitCall, state: GitState) -> str:
+    is_unforced = git.settings.get("clean.requireforce", "").lower() in ("false", "no", "off", "0")
+    is_forced = git.has("-f", "--force") or is_unforced
+    if not is_forced or git.has("-n", "--dry-run", "-i", "--interactive"):
+        return ""
+    found = state.has_untracked(_list_paths(git), ignored=git.has("-x", "-X"))
+    save = "See which with `git clean -n`; `git stash push -u` keeps them"
+    return _describe("`git clean` deletes for good", is_there=found, what="files that git does not know", save=save)
+
+
+def _list_paths(git: GitCall) -> list[str]:
+    return [path for path in git.operands if path]
+
+
+def _checkout(git: GitCall, state: GitState) -> str:
+    """`git checkout` of paths, by force, or of another branch."""
+    operands = git.operands
+    # Both sides of a conflict are in commits.
+    if git.has("-p", "--patch", "--orphan", "--ours", "--theirs"):
+        return ""
+    if git.has("-f", "--force"):
+        return _describe("`git checkout -f` throws away", is_there=state.has_changes())
+    if git.has("-b", "-B", "--detach", "-m", "--merge", "--track", "-t"):
+        return ""
+    paths = git.arguments.behind or _find_checked_out_paths(operands, state)
+    if paths:
+        return _describe("`git checkout` of paths throws away", is_there=state.has_changes(paths), what=_THEIR_CHANGES)
+    return _leave_branch(operands, state)
+
+
+def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
+    """Return the operands that are paths: all behind a version, or the first if there is no branch of that name."""
+    if not operands:
+        return []
+    if operands[0] in _EVERYTHING or operands[0].startswith(("./", "../", "/")):
+        return operands
+    if len(operands) > 1:
+        is_version = state.has_reference(operands[0]) is not False
+        return operands[1:] if is_version else operands
+    is_file = state.is_known and os.path.lexists(os.path.join(state.folder, operands[0]))
+    return operands if is_file and state.has_reference(operands[0]) is False else []
+
+
+def _leave_branch(names: list[str], state: GitState) -> str:
+    """A switch carries changes along, or fails; agents then often throw them away."""
+    if len(names) != 1 or names[0] == state.get_branch() or not state.has_changes():
+        return ""
+    return _describe("Another branch is checked out over", is_there=True)
+
+
+def _switch(git: GitCall, state: GitState) -> str:
+    if git.has("-f", "--force", "--discard-changes"):
+        return _describe("`git switch --discard-changes` throws away", is_there=state.has_changes())
+    return "" if git.has(*_KEEPING_SWITCHES) else _leave_branch(git.operands, state)
+
+
+def _restore(git: GitCall, state: GitState) -> str:
+    is_only_staged = git.has("-S", "--staged") and not git.has("-W", "--worktree")
+    if git.has("-p", "--patch", "--ours", "--theirs") or is_only_staged or not git.operands:
+        return ""
+    return _describe("`git restore` throws away", is_there=state.has_changes(_list_paths(git)), what=_THEIR_CHANGES)
+
+
+def _stash(git: GitCall, state: GitState) -> str:
+    if git.operands[:1] not in (["drop"], ["clear"]):
+        return ""
+    has_stash = state.has_reference("refs/stash")
+    return _describe(f"`git stash {git.operands[0]}` deletes", is_there=has_stash, what="stashed work", save=_LOOK)
+
+
+def _branch(git: GitCall, state: GitState) -> str:
+    is_deleting = git.has("-D") or (git.has("-d", "--delete") and git.has("-f", "--force"))
+    is_moving = git.has("-f", "--force") and not is_deleting
+    # Moving a branch that is not there makes a new one.
+    is_new = is_moving and state.has_reference(f"refs/heads/{(git.operands or [''])[0]}") is False
+    names = git.operands if is_deleting else git.operands[:1] if is_moving and not is_new else []
+    if git.has("-r", "--remotes") or all(state.is_merged(name) for name in names):
+        return ""
+    return f"`git branch -{'D' if is_deleting else 'f'}` drops commits that may be on no other branch. {_BRANCH}."
+
+
+def _worktree(git: GitCall, state: GitState) -> str:
+    if git.operands[:1] != ["remove"] or not git.has("-f", "--force"):
+        return ""
+    path = (git.operands[1:] or [""])[0]
+    there = state.get_other(path)
+    is_there = there.has_changes(untracked=True) if there.is_repository() else None
+    return _describe("`git worktree remove --force` deletes the folder with", is_there=is_there)
+
+
+def _remove(git: GitCall, state: GitState) -> str:
+    if not git.has("-f", "--force") or git.has("--cached", "-n") or not git.operands:
+        return ""
+    return _describe("`git rm -f` deletes", is_there=state.has_changes(_list_paths(git)), what=_THEIR_CHANGES)
+
+
+def _read_tree(git: GitCall, state: GitState) -> str:
+    if not (git.has("--reset") and git.has("-u")):
+        return ""
+    return _describe("`git read-tree --reset -u` throws away", is_there=state.has_changes())
+
+
+def _checkout_index(git: GitCall, state: GitState) -> str:
+    if not git.has("-f", "--force") or git.has("-n", "--no-create"):
+        return ""
+    return _describe("`git checkout-index -f` throws away", is_there=state.has_changes())
+
+
+def _submodule(git: GitCall, _: GitState) -> str:
+    if git.operands[:1] not in (["update"], ["deinit"]) or not git.has("-f", "--force"):
+        return ""
+    return _describe(
+        f"`git submodule {git.operands[0]} -f` throws away", is_there=None, what=f"{_CHANGES}, in submodules"
+    )
+
+
+_RULES: dict[str, Rule] = {
+    "reset": _reset,
+    "clean": _clean,
+    "checkout": _checkout,
+    "switch": _switch,
+    "restore": _restore,
+    "stash": _stash,
+    "branch": _branch,
+    "worktree": _worktree,
+    "rm": _remove,
+    "read-tree": _read_tree,
+    "checkout-index": _checkout_index,
+    "submodule": _submodule,
+}
+# What a stash or commit before them does not save.
+_KEPT_APART = frozenset(("stash", "branch", "worktree", "submodule"))
+
+
+def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str:
+    """Return why to ask about a delete: a folder of the project has work in it that is in no commit and not ignored."""
+    top = call.project or call.work_dir
+    for loss in list_path_losses(program):
+        is_ours = any(is_below(loss.path, folder) for folder in (top, call.work_dir) if folder.strip("/"))
+        if loss.way != DELETE or not loss.is_tree or loss.is_narrowed or not is_ours:
+            continue
+        # All that is in a folder is the folder.
+        path = os.path.normpath(loss.path[:-1] if loss.path.endswith("/*") else loss.path)
+        if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
+            name = os.path.relpath(path, top)
+            return f"`{program.name}` deletes {name}, in which there is work that is in no commit. {_SAVE}."
+    return ""
+
+
+_DELETERS = frozenset(("rm", "grm", "srm", "rimraf", "find", "rsync"))
+
+
+if __name__ == "__main__":
+    run_guard(decide)

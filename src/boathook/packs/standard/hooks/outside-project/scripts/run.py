@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Asks before files outside of the project are deleted, moved or overwritten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from argument_list import ArgumentList
+from call_programs import list_host_programs, list_remote_programs
+from path_losses import DELETE, MOVE, OVERWRITE, list_path_losses
+from places import is_below, is_temporary, split_parts
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.started_program import Started
+
+# Folders that programs fill by themselves, and may empty; `~` is the home folder. The setting `allow` adds more.
+FREE_FOLDERS = ("~/.cache", "~/Library/Caches", "~/.npm/_cacache", "~/.local/share/Trash")
+# Folders of the system on any machine.
+_SYSTEM_FOLDERS = frozenset(("bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr", "System", "Library"))
+_VERBS = {DELETE: "deletes", MOVE: "moves away", OVERWRITE: "overwrites"}
+_INSTEAD = "Work on a copy in the project, or ask the person to do it"
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    inside = _list_inside(call)
+    # A home, and what is beside a project, are somebody's also if they are in a temporary folder.
+    owned = [folder for folder in (call.home, os.path.dirname(call.project)) if is_temporary(folder)]
+    for program in list_host_programs(call):
+        for loss in list_path_losses(program):
+            if (
+                loss.way in _VERBS
+                and _is_outside(loss.path, inside, owned)
+                and (loss.is_tree or os.path.isfile(loss.path))
+            ):
+                shown = _shorten(loss.path, call.home)
+                return ask(f"`{loss.program}` {_VERBS[loss.way]} {shown}, which is outside of the project. {_INSTEAD}.")
+        if reason := _judge_remote_copy(program):
+            return ask(reason)
+    for program in list_remote_programs(call):
+        if any(loss.way == DELETE and loss.is_tree for loss in list_path_losses(program)):
+            return ask(
+                f"`{program.name}` deletes folders on another machine. List them there first, and ask the person."
+            )
+    for write in call.writes:
+        path = call.make_absolute(write.path)
+        way = DELETE if write.change == "delete" else OVERWRITE
+        if _is_outside(path, inside, owned) and os.path.isfile(path):
+            return ask(f"This {_VERBS[way]} {_shorten(path, call.home)}, which is outside of the project. {_INSTEAD}.")
+    return None
+
+
+def _list_inside(call: GuardedCall) -> list[str]:
+    """Return the folders in which work is free."""
+    free = [*FREE_FOLDERS, *call.settings.get("allow", ())]
+    folders = [call.project, call.work_dir, *(call.make_absolute(path) for path in free)]
+    return [folder.rstrip("/") for folder in folders if folder.strip("/")]
+
+
+def _is_outside(path: str, inside: Sequence[str], owned: Sequence[str]) -> bool:
+    """Whether a path is certainly outside; what is not known is not."""
+    parts = split_parts(path)
+    if parts is None or not parts or path.startswith("/dev/") or parts[0] == "proc":
+        return False
+    plain = "/" + "/".join(parts)
+    if any(is_below(plain, folder) or fnmatchcase(plain, folder) for folder in inside):
+        return False
+    return not is_temporary(plain) or any(is_below(plain, folder) for folder in owned)
+
+
+def _judge_remote_copy(program: Started) -> str:
+    """Return why a copy to another machine is doubtful: it goes into the system there, or deletes what it does not have."""
+    if program.name not in ("scp", "rsync"):
+        return ""
+    arguments = ArgumentList(
+        program.words[1:], "-e --rsh -P -i -F -o -l -c -S -J --port --exclude --include --filter -f"
+    )
+    target = arguments.operands[-1] if len(arguments.operands) > 1 else ""
+    host, _, path = target.partition(":")
+    is_remote = bool(path) and "/" not in host
+    if not is_remote or arguments.is_harmless or (program.name == "rsync" and arguments.has("-n", "--list-only")):
+        return ""
+    parts = split_parts(path)
+    if parts is not None and (not parts or parts[0] in _SYSTEM_FOLDERS):
+        instead = "Copy them to a home folder there, and let a person install them"
+        return f"`{program.name}` overwrites files of the system on {host}. {instead}."
+    if any(option.name.startswith("--del") for option in arguments.options):
+        return f"`{program.name} --delete` deletes on {host} what is not here. Try it with `--dry-run` first, and show the result."
+    return ""
+
+
+def _shorten(path: str, home: str) -> str:
+    return f"~{path[len(home) :]}" if home and is_below(path, home) else path
+
+
+if __name__ == "__main__":
+    run_guard(decide)

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Asks before processes are ended by name, services are stopped, or the machine is switched off."""
+
+from __future__ import annotations
+
+from argument_list import ArgumentList
+from call_programs import list_host_programs
+from command_rules import CommandRule, ProgramOptions, judge_programs
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.started_program import Started
+
+_BY_ID = "Find the process that you started with `pgrep -af NAME`, and end that one with `kill PID`"
+_LATER = "Leave that to the person, or ask them to do it when their work is saved"
+_SERVICE = "Look at it with `systemctl status`, and ask whether it may stop; `restart` keeps it running"
+RULES = (
+    CommandRule(
+        "pkill killall killall5 skill",
+        "",
+        "ends every process that matches, also those of other people and programs",
+        _BY_ID,
+        unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2 -HUP -SIGHUP",
+    ),
+    CommandRule(
+        "fuser",
+        "",
+        "ends every process that uses a file or port",
+        "List them with `fuser -v` or `lsof`, and end the one you started with `kill PID`",
+        needs="-k --kill",
+    ),
+    CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
+    CommandRule("systemctl", "stop|disable|kill", "stops services that others may rely on", _SERVICE, operands=2),
+    CommandRule(
+        "systemctl",
+        "poweroff|reboot|halt|kexec|rescue|emergency|soft-reboot",
+        "takes the machine down",
+        _LATER,
+        unless="--when",
+    ),
+    CommandRule("service rc-service", "* stop", "stops a service that others may rely on", _SERVICE),
+    CommandRule(
+        "launchctl",
+        "unload|bootout|remove|kill|disable|stop|reboot",
+        "stops services that others may rely on",
+        "Look at it with `launchctl print`, and ask whether it may stop",
+        operands=2,
+    ),
+    CommandRule(
+        "loginctl",
+        "terminate-session|terminate-user|terminate-seat|kill-user|kill-session",
+        "ends somebody's session with all programs in it",
+        _LATER,
+    ),
+    CommandRule(
+        "pm2", "delete|stop all", "ends every process that pm2 runs", "Name the one that you started: `pm2 stop NAME`"
+    ),
+    CommandRule("pm2", "kill", "ends every process that pm2 runs", "Name the one that you started: `pm2 stop NAME`"),
+    CommandRule(
+        "supervisorctl",
+        "shutdown",
+        "ends every process that it runs",
+        "Name the one that you started: `supervisorctl stop NAME`",
+    ),
+    CommandRule(
+        "supervisorctl",
+        "stop all",
+        "ends every process that it runs",
+        "Name the one that you started: `supervisorctl stop NAME`",
+    ),
+    CommandRule("shutdown", "", "takes the machine down", _LATER, unless="-c -k --show"),
+    CommandRule("reboot halt poweroff", "", "takes the machine down", _LATER, unless="-w --wtmp-only"),
+    CommandRule("init telinit", "0|1|6|s|S", "takes the machine down", _LATER),
+)
+OPTIONS = {
+    "systemctl": ProgramOptions("-H --host -M --machine -t --type -s --signal -n --lines -o --output -p --property"),
+    "killall": ProgramOptions("-s --signal -u --user -o --older-than -y --younger-than"),
+    "pkill": ProgramOptions("-t -u -U -g -G -P -s"),
+}
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    programs = list_host_programs(call)
+    if any(_ends_everything(program) for program in programs):
+        return ask(f"`kill -1` as a target ends every process of the user. {_BY_ID}.")
+    return judge_programs(programs, RULES, OPTIONS)
+
+
+def _ends_everything(program: Started) -> bool:
+    """Whether `kill` is called with the target -1; the first -1 alone is a signal."""
+    if program.name != "kill":
+        return False
+    arguments = ArgumentList(program.words[1:], "-s -n --signal")
+    words = [*program.words[1:]]
+    has_signal = bool(arguments.get("-s", "-n", "--signal")) or (len(words) > 1 and words[0].startswith("-"))
+    targets = words[1:] if has_signal else words
+    return "-1" in targets and not {"-l", "-L", "--list", "--table"} & {*words}
+
+
+if __name__ == "__main__":
+    run_guard(decide)

@@ -1,0 +1,104 @@
+"""All programs that a call starts on this machine, also those in the code of interpreters and on other machines by ssh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from boathook.core.interpreters import SHELLS, is_interpreter
+from boathook.guards import GuardedCall
+from boathook.protection.code_texts import find_code, list_code_strings, may_run_commands
+from boathook.shell.arguments import UNKNOWN, skip_options
+from boathook.shell.command_reading import read_command
+from boathook.shell.started_program import Started
+
+# Programs whose command does not run on the files of this machine, unless they share a folder.
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptainer"))
+# Programs whose scripts can run commands.
+_RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
+_SSH_VALUES = "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w -B -I"
+_MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
+_WORD_LIST = re.compile(
+    r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,\s*(?:[\[(]\s*)?)+(?:'[^'\n]*'|\"[^\"\n]*\"))\s*,?\s*[\])]"
+)
+
+
+@lru_cache(maxsize=2)
+def list_host_programs(call: GuardedCall) -> tuple[Started, ...]:
+    """Return the programs of a call that work on this machine, or by ssh on another, in order; read once for all guards."""
+    programs: list[Started] = []
+    for reading in call.readings:
+        for program in _list_uncontained(reading.programs):
+            programs.append(program)
+            programs += _list_code_programs(program)
+            programs += _list_remote_programs(program)
+    return tuple(programs)
+
+
+def list_remote_programs(call: GuardedCall) -> list[Started]:
+    """Return what a call starts on other machines by ssh."""
+    return [remote for program in call.programs for remote in _list_remote_programs(program)]
+
+
+def _list_uncontained(programs: tuple[Started, ...]) -> Iterator[Started]:
+    """Yield programs; of those inside a container only what they do in folders that it shares with this machine."""
+    container_depth = unrun_depth = -1
+    for program in programs:
+        depth = program.scope.depth if program.scope else 0
+        if 0 <= unrun_depth < depth:
+            continue
+        unrun_depth = depth if _is_only_checking(program) else -1
+        if 0 <= container_depth < depth:
+            if program.scope and program.scope.links:
+                yield _find_shared_view(program)
+            continue
+        container_depth = depth if program.name in _CONTAINERS else -1
+        yield program
+
+
+def _is_only_checking(program: Started) -> bool:
+    """Whether a shell reads commands and runs none: `bash -n`."""
+    return program.name in SHELLS and any(re.fullmatch(r"-\w*n\w*", word) for word in program.words[1:3])
+
+
+def _find_shared_view(program: Started) -> Started:
+    """Return a program inside a container with its paths as they are outside; other paths are not known."""
+    links = program.scope.links if program.scope else {}
+
+    def translate(path: str) -> str:
+        for inside, outside in links.items():
+            if f"{path}/".startswith(f"{inside}/"):
+                return outside.rstrip("/") + path[len(inside) :] or "/"
+        return UNKNOWN
+
+    words = tuple(translate(word) if at and word.startswith("/") else word for at, word in enumerate(program.words))
+    outputs = tuple(translate(path) if path.startswith("/") else path for path in program.outputs)
+    return program.replace(words=words, outputs=outputs, folder=translate(program.folder))
+
+
+def _list_code_programs(program: Started) -> Iterator[Started]:
+    """Yield what the code of an interpreter may start: texts for a shell, and lists of words."""
+    if not is_interpreter(program.name) and program.name not in _RUNNING_EDITORS:
+        return
+    code = find_code(program)[:_MAX_CODE_CHARS]
+    if not may_run_commands(code):
+        return
+    variables = program.scope.given if program.scope else {}
+    for text in list_code_strings(code)[:_MAX_STRINGS]:
+        if " " in text.strip():
+            yield from read_command(text, program.folder, variables).programs
+    for match in list(_WORD_LIST.finditer(code))[:_MAX_STRINGS]:
+        words = list_code_strings(match[1])
+        if words and words[0] and " " not in words[0]:
+            yield Started(tuple(words), program.folder)
+
+
+def _list_remote_programs(program: Started) -> Iterator[Started]:
+    """Yield what `ssh` starts on another machine, where no folder is known."""
+    if program.name != "ssh":
+        return
+    behind = skip_options(list(program.words[1:]), _SSH_VALUES)
+    text = " ".join(behind[1:])
+    if text and UNKNOWN not in behind[0]:
+        yield from read_command(text).programs
