@@ -18,8 +18,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(SOURCE.rglob("*.py"))
-    # The scripts of hooks in packs all have the same names.
-    if "hooks" not in path.parts
+    # The scripts of packs are hooks, not modules of the package.
+    if "packs/standard" not in path.as_posix()
 }
 
 
