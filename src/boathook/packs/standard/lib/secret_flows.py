@@ -319,7 +319,7 @@ def list_read_words(program: Started) -> list[str]:
         targets = find_option_values(rest, "-o", "--output", "-out")
         rest = [word for word in rest if word not in targets and not word.startswith("--output=")]
         values = [word.partition("=")[2] for word in rest if word.startswith("--") and "=" in word]
-        return [*(word.removeprefix("@") for word in list_operands(rest)), *values]
+        return [*(word[1:] if word.startswith("@") else word for word in list_operands(rest)), *values]
     return []
 
 
@@ -352,9 +352,9 @@ def is_names_only(program: Started) -> bool:
     """Whether a program prints only the names of variables, or only counts."""
     rest = list(program.words[1:])
     if program.name == "cut":
-        return find_option_values(rest, "-d", "--delimiter") == ["="] and find_option_values(
-            rest, "-f", "--fields"
-        ) == ["1"]
+        # `-d=` is an option with its value, or with an empty one behind `=`.
+        is_at_sign = find_option_values(rest, "-d", "--delimiter") in (["="], [""])
+        return is_at_sign and find_option_values(rest, "-f", "--fields") == ["1"]
     if program.name in ("wc", "md5sum", "sha256sum", "sha1sum", "shasum", "cksum", "test", "true", ":"):
         return True
     if program.name in ("sed", "gsed", "awk", "gawk", "grep", "egrep", "rg"):

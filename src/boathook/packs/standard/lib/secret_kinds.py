@@ -225,7 +225,7 @@ _SAMPLE = re.compile(
 )
 _CONNECTION = re.compile(
     r"\b(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|redis|rediss|amqps?|mssql|clickhouse|ftp|sftp)(?:\+\w+)?://"
-    r"[\w.~%-]*:([^@\s\"'/:{}$<>%*\[\]()]{8,})@(?!localhost|127\.|0\.0\.0\.0|host\b|db\b|postgres\b|mysql\b|redis\b|mongo\b|example|\[::1\])[\w.-]+\.[a-z]{2,}"
+    r"[\w.~%-]*:([^@\s\"'/:{}$<>%*\[\]()]{8,})@(?!localhost|127\.|0\.0\.0\.0|(?:[\w-]+\.)*example|\[::1\])[\w.-]+\.[a-z]{2,}"
 )
 _COMMON_PASSWORDS = re.compile(
     r"(?i)pass(?:word|wd)?\d*|secret\w*|admin\w*|root\w*|test\w*|postgres\w*|user\w*|guest\w*|example\w*|my\w*|p@ss\w*"

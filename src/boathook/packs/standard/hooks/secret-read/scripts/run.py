@@ -83,9 +83,10 @@ def iter_paths(tool_input: Any) -> Iterator[str]:
 
 def find_read_file(call: GuardedCall) -> GuardAnswer | None:
     flows = SecretFlows(call)
-    for read in flows.reads:
-        if not is_free(call, read.secret) and not is_excused(flows, read):
-            return object_to(read.secret, is_copy=read.is_copy)
+    reads = [read for read in flows.reads if not is_free(call, read.secret) and not is_excused(flows, read)]
+    if reads:
+        gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
+        return object_to(gravest.secret, is_copy=gravest.is_copy)
     for program in flows.programs:
         for word in program.words[1:]:
             if (secret := judge_settings(call, word)) and program.name in ("cat", "head", "tail", "less", "sed", "bat"):
@@ -113,6 +114,10 @@ def object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
         done = "copies it to where nothing protects it" if is_copy else "would show it to the model"
         return block(
             f"{what}, and this {done}. Let the program that needs it read it by itself; `ls -l` shows whether it is there."
+        )
+    if " " in secret.path:
+        return ask(
+            f"`{secret.path}` prints a secret. Pass it on to the program that needs it by a pipe, without showing it."
         )
     return ask(
         f"{what}: this shows its values to the model. To see the names only: `cut -d= -f1 {secret.path}`; "
