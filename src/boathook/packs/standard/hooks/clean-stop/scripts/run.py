@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Sends the agent back if the repository is not in the state that the settings want."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+DEFAULT = ("conflicts", "uncommitted")
+UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+MARK = re.compile(rb"(?m)^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ")
+MAX_NAMED, MAX_BYTES = 10, 1_000_000
+
+
+def ask_git(*arguments: str) -> str | None:
+    """Return what git prints, or None if it fails. The repository's own programs are not started."""
+    options = (
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.quotePath=false",
+    )
+    ended = subprocess.run(["git", *options, *arguments], capture_output=True, check=False)
+    return ended.stdout.decode("utf-8", "replace") if ended.returncode == 0 else None
+
+
+def name_some(paths: list[str]) -> str:
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    return ", ".join(paths[:MAX_NAMED]) + more
+
+
+def check_conflicts(status: list[str]) -> str:
+    conflicts = [line[3:] for line in status if line[:2] in ("DD", "AU", "UD", "UA", "DU", "AA", "UU")]
+    changed = [line[3:].rpartition(" -> ")[2] for line in status if line[:2].strip() and line[:2] != "??"]
+    marked = [path for path in changed if path not in conflicts and has_marks(Path(path))]
+    if conflicts or marked:
+        return f"These files have conflicts: {name_some([*conflicts, *marked])}. Resolve them, and check the result."
+    folder = Path((ask_git("rev-parse", "--git-dir") or "").strip() or ".git")
+    unfinished = [name for name in UNFINISHED if (folder / name).exists()]
+    return (
+        f"A merge or rebase is not finished ({unfinished[0]}). Finish it, or go back by `--abort`."
+        if unfinished
+        else ""
+    )
+
+
+def has_marks(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return MARK.search(file.read(MAX_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def check_uncommitted(status: list[str]) -> str:
+    changed = [line[3:] for line in status if line[:2] != "??"]
+    return f"These changes are not committed: {name_some(changed)}. Commit them, or say why not." if changed else ""
+
+
+def check_untracked(status: list[str]) -> str:
+    new = [line[3:] for line in status if line[:2] == "??"]
+    return (
+        f"Git does not have these files: {name_some(new)}. Commit them, add them to .gitignore, or delete them."
+        if new
+        else ""
+    )
+
+
+def check_unpushed(_: list[str]) -> str:
+    if not (ask_git("remote") or "").strip() or ask_git("rev-parse", "--verify", "-q", "HEAD") is None:
+        return ""
+    ahead = ask_git("rev-list", "--count", "@{upstream}..HEAD")
+    if ahead is None:
+        return "The branch has no upstream. Push it: `git push -u origin HEAD`."
+    return f"{ahead.strip()} commits are not pushed. Push them: `git push`." if ahead.strip() != "0" else ""
+
+
+CHECKS: dict[str, Callable[[list[str]], str]] = {
+    "conflicts": check_conflicts,
+    "uncommitted": check_uncommitted,
+    "untracked": check_untracked,
+    "unpushed": check_unpushed,
+}
+
+
+def main() -> int:
+    """Return 2 if something is left to do, with what it is on stderr."""
+    json.load(sys.stdin)
+    settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
+    os.chdir(os.environ.get("AGENT_PROJECT_DIR") or ".")
+    top = ask_git("rev-parse", "--show-toplevel")
+    if top is None:
+        return 0
+    os.chdir(top.strip())
+    wanted = settings.get("require", DEFAULT)
+    unknown = [word for word in wanted if word not in CHECKS]
+    if unknown:
+        print(
+            f"clean-stop: `{unknown[0]}` is not one of {', '.join(CHECKS)}; correct `require` in hooks.toml",
+            file=sys.stderr,
+        )
+    status = (ask_git("status", "--porcelain") or "").splitlines()
+    problems = [text for word in wanted if word in CHECKS and (text := CHECKS[word](status))]
+    if problems:
+        print("\n".join(problems), file=sys.stderr)
+    return 2 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""Asks before data is deleted in a database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from program_list import (
+    find_called_tool,
+    has_command_words,
+    is_dry_run,
+    list_all_programs,
+    list_operands_of,
+)
+from sql_rules import find_destructive_code, find_destructive_documents, find_destructive_sql
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.arguments import UNKNOWN, find_option_values
+from boathook.shell.started_program import Started
+
+# Clients of SQL, with the options that have a statement or a file of statements. "" is an operand.
+SQL_CLIENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(
+        ("psql", "pgcli", "usql", "cockroach", "yugabyte", "ysqlsh", "vsql"),
+        (("-c", "--command", "-e", "--execute", ""), ("-f", "--file")),
+    ),
+    **dict.fromkeys(("mysql", "mariadb", "mycli", "tidb", "singlestore", "memsql"), (("-e", "--execute"), ())),
+    **dict.fromkeys(
+        ("sqlite3", "sqlite", "duckdb", "libsql", "sqlite-utils", "litecli"), (("-cmd", "-c", ""), ("-init",))
+    ),
+    **dict.fromkeys(("sqlcmd", "mssql-cli", "bcp", "tsql"), (("-Q", "-q"), ("-i",))),
+    **dict.fromkeys(("clickhouse-client", "clickhouse", "chdb"), (("-q", "--query"), ("--queries-file",))),
+    **dict.fromkeys(("snowsql", "snow"), (("-q", "--query"), ("-f", "--filename"))),
+    **dict.fromkeys(
+        ("cqlsh", "ksql", "trino", "presto", "hive", "beeline", "impala-shell", "spark-sql"),
+        (("-e", "--execute", "-q"), ("-f", "--file")),
+    ),
+    **dict.fromkeys(
+        (
+            "bq",
+            "athena",
+            "databricks",
+            "wrangler",
+            "turso",
+            "supabase",
+            "pscale",
+            "neonctl",
+            "influx",
+            "dolt",
+            "prisma",
+        ),
+        (("--command", "-q", "--query", "--sql", "--execute", ""), ("--file",)),
+    ),
+    **dict.fromkeys(("sqlplus", "isql", "db2", "fbsql", "isql-fb", "rqlite", "edgedb", "gel", "surreal"), (("",), ())),
+}
+DOCUMENT_CLIENTS = ("mongosh", "mongo", "cypher-shell", "arangosh")
+REDIS_CLIENTS = ("redis-cli", "valkey-cli", "keydb-cli", "iredis", "dragonfly-cli")
+REDIS_VERBS = ("FLUSHALL", "FLUSHDB", "SHUTDOWN", "SWAPDB")
+# A program, the words that begin its command, and options of which one must be there ("" means none is needed).
+RESETS: tuple[tuple[str, str, str], ...] = (
+    ("dropdb", "", ""),
+    ("dropuser", "", ""),
+    ("mysqladmin", "drop", ""),
+    ("mariadb-admin", "drop", ""),
+    ("mongorestore", "", "--drop"),
+    ("pg_restore", "", "--clean -c"),
+    ("pg_resetwal", "", "-f --force"),
+    ("pg_dropcluster", "", ""),
+    ("prisma", "db push", ""),
+    ("prisma", "migrate reset", ""),
+    ("drizzle-kit", "push", ""),
+    ("drizzle-kit", "drop", ""),
+    ("supabase", "db reset", ""),
+    ("supabase", "migration repair", ""),
+    ("supabase", "stop", "--no-backup"),
+    *(
+        (name, f"db:{verb}", "")
+        for name in ("rails", "rake", "hanami")
+        for verb in (
+            "drop",
+            "drop:all",
+            "reset",
+            "purge",
+            "migrate:reset",
+            "schema:load",
+            "truncate_all",
+            "seed:replant",
+            "structure:load",
+            "setup",
+        )
+    ),
+    *(("artisan", verb, "") for verb in ("migrate:fresh", "migrate:refresh", "migrate:reset", "db:wipe")),
+    *(
+        ("manage.py", verb, "")
+        for verb in ("flush", "reset_db", "sqlflush --execute", "reset_schema", "truncate", "delete_stale_content")
+    ),
+    *(("django-admin", verb, "") for verb in ("flush", "reset_db")),
+    ("alembic", "downgrade", ""),
+    ("flask", "db downgrade", ""),
+    ("flask", "drop-db", ""),
+    *(("sequelize", verb, "") for verb in ("db:drop", "db:migrate:undo:all", "db:seed:undo:all")),
+    *(("sequelize-cli", verb, "") for verb in ("db:drop", "db:migrate:undo:all")),
+    ("knex", "migrate:rollback", "--all"),
+    ("knex", "migrate:unlock", ""),
+    ("typeorm", "schema:drop", ""),
+    ("typeorm", "schema:sync", ""),
+    ("mikro-orm", "schema:drop", ""),
+    ("mikro-orm", "schema:fresh", ""),
+    ("mikro-orm", "migration:fresh", ""),
+    ("mix", "ecto.drop", ""),
+    ("mix", "ecto.reset", ""),
+    ("mix", "ecto.rollback", "--all"),
+    ("mix", "ash.reset", ""),
+    ("dotnet", "ef database drop", ""),
+    ("dotnet-ef", "database drop", ""),
+    ("flyway", "clean", ""),
+    ("liquibase", "dropAll", ""),
+    ("liquibase", "drop-all", ""),
+    ("liquibase", "rollback", ""),
+    *(
+        ("console", verb, "")
+        for verb in (
+            "doctrine:database:drop",
+            "doctrine:schema:drop",
+            "doctrine:fixtures:load",
+            "doctrine:mongodb:schema:drop",
+        )
+    ),
+    ("doctrine", "orm:schema-tool:drop", ""),
+    ("diesel", "database reset", ""),
+    ("diesel", "migration redo", "--all -a"),
+    ("sqlx", "database drop", ""),
+    ("sqlx", "database reset", ""),
+    ("sea-orm-cli", "migrate fresh", ""),
+    ("sea-orm-cli", "migrate reset", ""),
+    ("sea-orm-cli", "migrate refresh", ""),
+    ("goose", "reset", ""),
+    ("goose", "down-to", ""),
+    ("migrate", "drop", ""),
+    ("migrate", "down", ""),
+    ("dbmate", "drop", ""),
+    ("atlas", "schema clean", ""),
+    ("atlas", "schema apply", "--auto-approve"),
+    ("airflow", "db reset", ""),
+    ("airflow", "db clean", ""),
+    ("superset", "db downgrade", ""),
+    ("wp", "db reset", ""),
+    ("wp", "db drop", ""),
+    ("wp", "db clean", ""),
+    ("wp", "site empty", ""),
+    ("drush", "sql-drop", ""),
+    ("drush", "sql:drop", ""),
+    ("drush", "site:install", ""),
+    ("bq", "rm", ""),
+    ("edgedb", "database drop", ""),
+    ("edgedb", "database wipe", ""),
+    ("gel", "branch wipe", ""),
+    ("gel", "branch drop", ""),
+    ("turso", "db destroy", ""),
+    ("cbq", "drop", ""),
+    ("influx", "delete", ""),
+    ("influx", "bucket delete", ""),
+    ("dynamodb", "delete-table", ""),
+    ("rethinkdb", "restore", "--force"),
+    ("cqlsh", "drop", ""),
+    ("medusa", "db:rollback", ""),
+    ("strapi", "transfer", "--force"),
+    ("hasura", "metadata clear", ""),
+    ("hasura", "migrate delete", ""),
+    ("odoo", "db drop", ""),
+    ("bench", "drop-site", ""),
+    ("bench", "reinstall", ""),
+    ("rqlite", "drop", ""),
+    ("cockroach", "node decommission", ""),
+    ("etcdctl", "del", "--prefix --from-key"),
+)
+RESETS_OF = {name: [row for row in RESETS if row[0] == name] for name in {row[0] for row in RESETS}}
+SCRIPT_RUNNERS = (
+    "npm",
+    "yarn",
+    "pnpm",
+    "bun",
+    "make",
+    "just",
+    "task",
+    "rake",
+    "mise",
+    "nx",
+    "turbo",
+    "composer",
+    "invoke",
+    "inv",
+    "poe",
+)
+SCRIPT_NAME = re.compile(
+    r"(?i)(?:.*[:/_.-])?(?:(?:db|database|schema|prisma|migrate)[:_-](?:drop|reset|wipe|nuke|fresh|purge|destroy|clear|truncate)"
+    r"|(?:drop|reset|wipe|nuke|purge|destroy|truncate)[:_-](?:db|database|schema|tables))(?:[:_-].*)?"
+)
+FORCED_START = re.compile(
+    r"(?i)(?:.*/)?(?:init|create|setup|reset|recreate|rebuild)[_-]?(?:db|database|schema)(?:\.\w+)?"
+)
+MCP_NAMES = re.compile(
+    r"(?i)sql|query|postgres|mysql|maria|sqlite|database|supabase|snowflake|bigquery|mongo|redis|clickhouse|neon|db"
+)
+BARE_SQL = re.compile(r"\s*(?:DROP|TRUNCATE|DELETE\s+FROM|ALTER\s+TABLE|UPDATE)\s")
+MAX_FILE_BYTES = 1_000_000
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    """Return an objection to the first command that deletes data."""
+    if "mcp" in call.kinds and MCP_NAMES.search(str(call.fields.get("tool_name", call.tool_name))):
+        for text in iter_texts(call.tool_input):
+            if found := find_destructive_sql(text) or find_destructive_documents(text):
+                return object_to(found)
+    # A tool may type into a client that runs already.
+    for text in call.commands:
+        if BARE_SQL.match(text) and (found := find_destructive_sql(text)):
+            return object_to(found)
+    for program in list_all_programs(call):
+        if not is_dry_run(program) and not is_free(call, program) and (found := find_deletion(program)):
+            return object_to(found)
+    return None
+
+
+def object_to(what: str) -> GuardAnswer:
+    return ask(
+        f"`{what.replace(UNKNOWN, '…')}` deletes data for good. Back it up first (`pg_dump`, `mysqldump`, `.backup`), count the "
+        "rows that it is about by a SELECT, and check which database the command talks to."
+    )
+
+
+def is_free(call: GuardedCall, program: Started) -> bool:
+    text = " ".join((program.name, *program.words[1:]))
+    return any(text.startswith(start) for start in call.settings.get("free", ()))
+
+
+def iter_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from iter_texts(one)
+
+
+def find_deletion(program: Started) -> str:
+    return find_sql(program) or find_reset(program) or find_script(program) or find_code(program)
+
+
+def find_sql(program: Started) -> str:
+    name, rest = program.name, list(program.words[1:])
+    if name in REDIS_CLIENTS:
+        words = [word.upper() for word in (*rest, *program.input_text.split())]
+        verb = next((one for one in REDIS_VERBS if one in words), "")
+        is_deleting_all = any(one in words for one in ("DEL", "UNLINK")) and (
+            UNKNOWN in words or any("*" in one for one in words)
+        )
+        return f"{name} {verb or 'DEL of all keys that it finds'}" if verb or is_deleting_all else ""
+    if name in DOCUMENT_CLIENTS:
+        texts = [*find_option_values(rest, "--eval", "--execute"), *rest, program.input_text]
+        return next((found for text in texts if (found := find_destructive_documents(text))), "")
+    if name not in SQL_CLIENTS or ":memory:" in rest:
+        return ""
+    options, files = SQL_CLIENTS[name]
+    texts = [*find_option_values(rest, *filter(None, options)), program.input_text]
+    texts += list_operands_of(program) if "" in options else []
+    texts += [read_file(program.make_absolute(path)) for path in find_option_values(rest, *files)]
+    return next((f"{name}: {found}" for text in texts if text and (found := find_destructive_sql(text))), "")
+
+
+def read_file(path: str) -> str:
+    """Return the statements of a file of this machine, "" if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_FILE_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def find_reset(program: Started) -> str:
+    name, operands = find_called_tool(program)
+    for _, words, options in RESETS_OF.get(name, ()):
+        wanted = words.split()
+        plain = {word.partition("=")[0] for word in program.words[1:]}
+        if has_command_words(operands, wanted) and (not options or any(one in plain for one in options.split())):
+            if name in ("alembic", "flask") and not is_whole_downgrade(operands):
+                continue
+            return " ".join((name, *wanted, *(one for one in options.split() if one in plain)))
+    if name in ("manage.py", "django-admin") and operands[:1] == ["migrate"] and operands[-1:] == ["zero"]:
+        return f"{name} migrate … zero"
+    return ""
+
+
+def is_whole_downgrade(operands: list[str]) -> bool:
+    target = operands[-1]
+    return target in ("base", "downgrade") or UNKNOWN in target
+
+
+def find_script(program: Started) -> str:
+    """`npm run db:reset`, `make drop-db`, `init-db --force`: scripts whose name says it."""
+    operands = list_operands_of(program)
+    if program.name in SCRIPT_RUNNERS:
+        found = next((word for word in operands[:3] if SCRIPT_NAME.fullmatch(word)), "")
+        return f"{program.name} {found}" if found else ""
+    called = [program.name, *operands[:4]]
+    is_forced = any(word in ("--force", "--drop", "--reset", "--overwrite", "--clean") for word in program.words[1:])
+    starter = next((word for word in called if FORCED_START.fullmatch(word)), "") if is_forced else ""
+    if starter:
+        return f"{starter} --force"
+    own_script = next(
+        (word for word in called[:2] if SCRIPT_NAME.fullmatch(word.removesuffix(".sh").rpartition("/")[2])), ""
+    )
+    is_script = own_script and (
+        program.words[0].startswith(("./", "scripts/", "bin/")) or own_script.endswith((".sh", ".py", ".js", ".ts"))
+    )
+    return own_script if is_script and program.name not in ("cat", "vim", "ls", "chmod", "git", "rm", "touch") else ""
+
+
+def find_code(program: Started) -> str:
+    """`rails runner "User.delete_all"`, `manage.py shell -c …`: code for an object mapper."""
+    is_runner = program.name in (
+        "rails",
+        "gitlab-rails",
+        "manage.py",
+        "flask",
+        "django-admin",
+        "artisan",
+        "php",
+        "python",
+        "python3",
+        "node",
+    )
+    if not is_runner:
+        return ""
+    texts = [*program.words[1:], program.input_text if program.name != "php" else ""]
+    return next((found for text in texts if (found := find_destructive_code(text))), "")
+
+
+if __name__ == "__main__":
+    run_guard(decide)

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Blocks programs that the project does not use, and names what to run instead."""
+
+from __future__ import annotations
+
+import os
+
+from program_list import is_dry_run, list_operands_of
+
+from boathook.guards import GuardAnswer, GuardedCall, block, run_guard
+from boathook.shell.started_program import Started
+
+# A lock file, the program that it belongs to, and the programs that would make another one.
+MANAGERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("uv.lock", "uv", ("pip", "pip3", "poetry", "pipenv", "pdm", "conda")),
+    ("poetry.lock", "poetry", ("pip", "pip3", "uv", "pipenv", "pdm")),
+    ("pdm.lock", "pdm", ("pip", "pip3", "uv", "pipenv", "poetry")),
+    ("Pipfile.lock", "pipenv", ("pip", "pip3", "uv", "poetry", "pdm")),
+    ("pnpm-lock.yaml", "pnpm", ("npm", "yarn", "bun")),
+    ("yarn.lock", "yarn", ("npm", "pnpm", "bun")),
+    ("bun.lock", "bun", ("npm", "yarn", "pnpm")),
+    ("bun.lockb", "bun", ("npm", "yarn", "pnpm")),
+    ("package-lock.json", "npm", ("yarn", "pnpm", "bun")),
+)
+# Verbs that change what is installed, and what each manager calls them.
+CHANGING = ("install", "i", "add", "ci", "remove", "uninstall", "rm", "update", "upgrade", "sync", "lock")
+ADDING = {
+    "npm": "install",
+    "uv": "add",
+    "poetry": "add",
+    "pdm": "add",
+    "pipenv": "install",
+    "pnpm": "add",
+    "yarn": "add",
+    "bun": "add",
+}
+SYNCING = {
+    "npm": "ci",
+    "uv": "sync",
+    "poetry": "install",
+    "pdm": "sync",
+    "pipenv": "sync",
+    "pnpm": "install",
+    "yarn": "install",
+    "bun": "install",
+}
+REMOVING = ("remove", "uninstall", "rm")
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    """Return an objection to the first program that the project does not use."""
+    for program in call.programs:
+        if not is_dry_run(program) and (answer := judge_settings(call, program) or judge_manager(call, program)):
+            return answer
+    return None
+
+
+def judge_settings(call: GuardedCall, program: Started) -> GuardAnswer | None:
+    text = " ".join((program.name, *program.words[1:]))
+    rows = dict(call.settings.get("instead", {}))
+    for start in sorted(rows, key=len, reverse=True):
+        if text == start or text.startswith(f"{start} ") or (start.endswith("/") and text.startswith(start)):
+            return block(f"This project uses `{rows[start]}` instead of `{start}`. Run that.")
+    return None
+
+
+def judge_manager(call: GuardedCall, program: Started) -> GuardAnswer | None:
+    operands = list_operands_of(program)
+    # `uv pip`, `conda env`: the verb is the second word.
+    verb = next((word for word in operands[:2] if word in CHANGING), "")
+    folder = call.project or call.work_dir
+    if not verb or not call.settings.get("detect", True) or not folder:
+        return None
+    own = [(lock, manager) for lock, manager, _ in MANAGERS if os.path.exists(os.path.join(folder, lock))]
+    if program.name in [manager for _, manager in own]:
+        return None
+    for lock, manager, others in MANAGERS:
+        if (lock, manager) in own and program.name in others:
+            return block(f"This project uses {manager} ({lock}). Run `{suggest(manager, verb, operands)}`.")
+    return None
+
+
+def suggest(manager: str, verb: str, operands: list[str]) -> str:
+    names = [word for word in operands[operands.index(verb) + 1 :] if not word.endswith((".txt", "."))]
+    if verb in REMOVING:
+        own_verb = "uninstall" if manager in ("npm", "pipenv") else "remove"
+        return " ".join((manager, own_verb, *names))
+    return " ".join((manager, ADDING[manager], *names)) if names else f"{manager} {SYNCING[manager]}"
+
+
+if __name__ == "__main__":
+    run_guard(decide)

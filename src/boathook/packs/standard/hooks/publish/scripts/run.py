@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Asks before something is published."""
+
+from __future__ import annotations
+
+import re
+
+from program_list import find_called_tool, has_command_words, is_dry_run, list_all_programs
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.started_program import Started
+
+# A program, the words that begin its command, an option that must be there, and what shows what would be published.
+ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    (("npm", "pnpm", "bun", "deno", "jsr"), "publish", "", "npm pack --dry-run"),
+    (("npm", "pnpm"), "unpublish", "", "npm view NAME versions"),
+    (("npm", "pnpm"), "deprecate", "", "npm view NAME versions"),
+    (("npm",), "dist-tag add", "", "npm dist-tag ls"),
+    (("npm",), "owner add", "", "npm owner ls"),
+    (("yarn",), "publish", "", "yarn pack --dry-run"),
+    (("yarn",), "npm publish", "", "yarn pack --dry-run"),
+    (("twine",), "upload", "", "twine check dist/*"),
+    (
+        ("poetry", "uv", "flit", "hatch", "pdm", "rye", "maturin"),
+        "publish",
+        "",
+        "python -m build, then look into dist/",
+    ),
+    (("maturin",), "upload", "", "python -m build, then look into dist/"),
+    (("setup.py",), "upload", "", "python -m build"),
+    (("cargo",), "publish", "", "cargo publish --dry-run"),
+    (("cargo",), "yank", "", "cargo info NAME"),
+    (("cargo",), "owner", "--add", "cargo owner --list"),
+    (("gem",), "push", "", "gem build"),
+    (("gem",), "yank", "", "gem list -r NAME"),
+    (("rake",), "release", "", "rake build"),
+    (("mvn", "mvnw"), "deploy", "", "mvn package"),
+    (("mvn", "mvnw"), "release:perform", "", "mvn release:prepare -DdryRun=true"),
+    (("gradle", "gradlew"), "publish", "", "gradle publishToMavenLocal"),
+    (("gradle", "gradlew"), "uploadArchives", "", "gradle publishToMavenLocal"),
+    (("gradle", "gradlew"), "publishPlugins", "", "gradle publishToMavenLocal"),
+    (("sbt",), "publish", "", "sbt publishLocal"),
+    (("sbt",), "publishSigned", "", "sbt publishLocal"),
+    (("lein",), "deploy", "", "lein jar"),
+    (("dotnet",), "nuget push", "", "dotnet pack"),
+    (("dotnet",), "nuget delete", "", "dotnet package search NAME"),
+    (("nuget",), "push", "", "nuget pack"),
+    (("mix",), "hex.publish", "", "mix hex.build"),
+    (("dart", "flutter"), "pub publish", "", "dart pub publish --dry-run"),
+    (("pod",), "trunk push", "", "pod lib lint"),
+    (("anaconda",), "upload", "", "conda build --output"),
+    (("cabal",), "upload", "--publish", "cabal sdist"),
+    (("luarocks",), "upload", "", "luarocks pack"),
+    (("opam",), "publish", "", "opam lint"),
+    (("docker", "podman", "nerdctl", "buildah", "crane"), "push", "", "docker image inspect"),
+    (("docker", "podman"), "image push", "", "docker image inspect"),
+    (("docker", "podman"), "manifest push", "", "docker manifest inspect"),
+    (("docker",), "compose push", "", "docker compose config"),
+    (("docker",), "buildx build", "--push", "the same command without --push"),
+    (("docker",), "build", "--push", "the same command without --push"),
+    (("skopeo",), "copy", "", "skopeo inspect"),
+    (("ko",), "publish", "", "ko build --local"),
+    (("oras",), "push", "", "oras manifest fetch"),
+    (("helm",), "push", "", "helm package"),
+    (("helm",), "cm-push", "", "helm package"),
+    (("gh",), "release create", "", "gh release create --draft"),
+    (("gh",), "release upload", "", "gh release view"),
+    (("gh",), "release edit", "", "gh release view"),
+    (("glab",), "release create", "", "glab release list"),
+    (("glab",), "release upload", "", "glab release view"),
+    (("goreleaser",), "release", "", "goreleaser release --snapshot"),
+    (("vsce", "ovsx"), "publish", "", "vsce package"),
+    (("semantic-release",), "", "", "semantic-release --dry-run"),
+    (("changeset",), "publish", "", "changeset status"),
+    (("lerna",), "publish", "", "lerna changed"),
+    (("np", "release-it"), "", "", "release-it --dry-run"),
+    (("web-ext",), "sign", "", "web-ext build"),
+    (("snapcraft", "charmcraft"), "upload", "", "snapcraft pack"),
+    (("snapcraft",), "release", "", "snapcraft status"),
+    (("eas",), "submit", "", "eas build:list"),
+    (("fastlane",), "release", "", "fastlane lanes"),
+    (("fastlane",), "deliver", "", "fastlane lanes"),
+    (("fastlane",), "supply", "", "fastlane lanes"),
+    (("vercel",), "", "--prod", "vercel (a preview)"),
+    (("vercel",), "promote", "", "vercel inspect"),
+    (("netlify", "ntl"), "deploy", "--prod", "netlify deploy (a draft)"),
+    (("firebase",), "deploy", "", "firebase hosting:channel:deploy"),
+    (("surge",), "", "", "a local server"),
+    (("gh-pages",), "", "", "a local server"),
+    (("mkdocs",), "gh-deploy", "", "mkdocs serve"),
+    (("huggingface-cli", "hf"), "upload", "", "hf repo info"),
+    (("apm",), "publish", "", "apm links"),
+    (("shadcn",), "publish", "", "a local registry"),
+    (("clasp",), "deploy", "", "clasp deployments"),
+    (("pulp",), "publish", "", "pulp status"),
+    (("ansible-galaxy",), "collection publish", "", "ansible-galaxy collection build"),
+    (("terraform-registry",), "publish", "", "a plan"),
+    (("bower",), "register", "", "bower info"),
+)
+ROWS_OF = {name: [row for row in ROWS if name in row[0]] for name in {name for row in ROWS for name in row[0]}}
+LOCAL_REGISTRY = re.compile(
+    r"(?:localhost|127\.0\.0\.1|registry\.local|kind-registry|\[::1\])[:/]|--registry=?http://(?:localhost|127)"
+)
+EXCUSES = (
+    "--snapshot",
+    "--dry-run",
+    "-n",
+    "--draft",
+    "--list",
+    "--skip=publish",
+    "--skip-publish",
+    "-d",
+    "--local",
+    "--tasks",
+)
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    """Return an objection to the first command that publishes."""
+    for program in list_all_programs(call):
+        text = " ".join((program.name, *program.words[1:]))
+        if is_dry_run(program) or any(text.startswith(start) for start in call.settings.get("free", ())):
+            continue
+        if found := find_row(program):
+            words, way = found
+            return ask(
+                f"`{words}` makes something public, which can hardly be taken back. See first what it would publish: `{way}`; "
+                "then let the person say yes."
+            )
+    return None
+
+
+def find_row(program: Started) -> tuple[str, str] | None:
+    name, operands = find_called_tool(program)
+    arguments = program.words[1:]
+    if LOCAL_REGISTRY.search(" ".join(arguments)) or any(word in EXCUSES for word in arguments):
+        return None
+    for _, words, option, way in ROWS_OF.get(name, ()):
+        wanted = words.split()
+        is_there = has_command_words([word.removeprefix(":") for word in operands], wanted, places=3)
+        has_needed = not option or any(word.partition("=")[0] == option for word in arguments)
+        if is_there and has_needed:
+            return " ".join(filter(None, (name, words, option))), way
+    return None
+
+
+if __name__ == "__main__":
+    run_guard(decide)

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Objects to reading files and variables that hold secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from typing import Any
+
+from secret_flows import SecretFlows, SecretRead, is_names_only, is_store_dump
+from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
+from written_commands import WrittenCommand, list_assigned, list_pipes, list_variables
+
+from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
+
+SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:secret|token|password|passwd|passphrase|pat|credentials?|apikey)(?:$|_)"
+    r"|(?:api|access|private|secret|encryption|signing|auth)_?key|database_url|connection_string"
+)
+DUMPS = (
+    ["env"],
+    ["printenv"],
+    ["set"],
+    ["export"],
+    ["export", "-p"],
+    ["declare", "-x"],
+    ["declare", "-p"],
+    ["declare"],
+)
+PASSING = ("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold")
+SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
+PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
+
+
+def decide(call: GuardedCall) -> GuardAnswer | None:
+    """Return the first objection to what a call reads."""
+    if "shell" in call.kinds:
+        return find_read_file(call) or find_shown_variable(call)
+    if "reads" in call.kinds:
+        for path in iter_paths(call.tool_input):
+            secret = judge_tool_path(call, path)
+            if secret and not is_free(call, secret):
+                return object_to(secret)
+    return None
+
+
+def judge_tool_path(call: GuardedCall, path: str) -> SecretPath | None:
+    absolute = call.make_absolute(path)
+    return (
+        find_secret_path(path, call.home)
+        or find_secret_path(absolute, call.home)
+        or find_linked_secret(absolute, call.home)
+        or judge_settings(call, path)
+    )
+
+
+def judge_settings(call: GuardedCall, path: str) -> SecretPath | None:
+    patterns = call.settings.get("secret", ())
+    return SecretPath(path, SETTINGS, "a secret by your settings") if matches_any(path, patterns) else None
+
+
+def matches_any(path: str, patterns: Any) -> bool:
+    return any(fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in patterns)
+
+
+def is_free(call: GuardedCall, secret: SecretPath) -> bool:
+    return matches_any(secret.path, call.settings.get("free", ()))
+
+
+def iter_paths(tool_input: Any) -> Iterator[str]:
+    """Yield the paths and patterns of names that a tool reads."""
+    items = tool_input.items() if isinstance(tool_input, dict) else ()
+    for key, value in items:
+        is_path = any(part in str(key).lower() for part in PATH_PARTS)
+        values = value if isinstance(value, list) else [value]
+        for one in values:
+            if isinstance(one, dict):
+                yield from iter_paths(one)
+            elif isinstance(one, str) and is_path and len(one) < 2000 and "\n" not in one:
+                yield one
+
+
+def find_read_file(call: GuardedCall) -> GuardAnswer | None:
+    flows = SecretFlows(call)
+    reads = [read for read in flows.reads if not is_free(call, read.secret) and not is_excused(flows, read)]
+    if reads:
+        gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
+        return object_to(gravest.secret, is_copy=gravest.is_copy)
+    for program in flows.programs:
+        for word in program.words[1:]:
+            if (secret := judge_settings(call, word)) and program.name in ("cat", "head", "tail", "less", "sed", "bat"):
+                return object_to(secret)
+    return None
+
+
+def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
+    """Whether what a program prints goes where it is not shown: into a count, names alone, or the environment."""
+    consumers = [one for one in flows.programs if any(feeder is read.program for feeder in one.feeders)]
+    if any(is_names_only(one) for one in consumers):
+        return True
+    if read.secret.level == CREDENTIAL:
+        return False
+    # A tool that hands a secret on is the right way to use one.
+    if " " in read.secret.path and not is_store_dump(read.program):
+        return True
+    is_loading = any(one.words == ("xargs",) for one in (read.program, *consumers))
+    return is_loading and any(one.name in ("export", "env", "declare") for one in flows.programs)
+
+
+def object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
+    what = f"{secret.path} is {secret.kind}"
+    if secret.level == CREDENTIAL:
+        done = "copies it to where nothing protects it" if is_copy else "would show it to the model"
+        return block(
+            f"{what}, and this {done}. Let the program that needs it read it by itself; `ls -l` shows whether it is there."
+        )
+    if " " in secret.path:
+        return ask(
+            f"`{secret.path}` prints a secret. Pass it on to the program that needs it by a pipe, without showing it."
+        )
+    return ask(
+        f"{what}: this shows its values to the model. To see the names only: `cut -d= -f1 {secret.path}`; "
+        "to use the values, let the program load the file by itself."
+    )
+
+
+def find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
+    assigned = list_assigned(call)
+    for pipe in list_pipes(call):
+        first = pipe[0]
+        if first.is_nested or any(one.has_output for one in pipe):
+            continue
+        if first.words in DUMPS and shows_dump(pipe[1:]):
+            return ask(
+                f"`{' '.join(first.words)}` shows all variables, with their secrets, to the model. "
+                "Print the one that you need (`printenv NAME`), or the names: `env | cut -d= -f1`."
+            )
+        names = first.words[1:] if first.name == "printenv" else []
+        if first.name in ("echo", "printf") and len(pipe) == 1:
+            names = [name for raw in first.raws[1:] for name in list_variables(raw)]
+        for name in names:
+            if SECRET_NAME.search(name) and name not in assigned and len(pipe) == 1:
+                return ask(
+                    f"This shows the value of {name} to the model. "
+                    f'To see whether it is set: `test -n "${name}" && echo set`.'
+                )
+    return None
+
+
+def shows_dump(consumers: list[WrittenCommand]) -> bool:
+    """Whether the variables of the environment come out of a pipe with their values."""
+    for one in consumers:
+        if one.name in SEARCHERS:
+            patterns = [word for word in one.words[1:] if not word.startswith("-")]
+            is_quiet = any(re.fullmatch(r"-\w*[qc]\w*", word) for word in one.words[1:])
+            is_about_secrets = any(
+                re.search(r"(?i)key|secret|token|pass|cred|auth|^\.$|^=$", word) for word in patterns
+            )
+            return not is_quiet and (is_about_secrets or any(re.fullmatch(r"-\w*v\w*", word) for word in one.words))
+        if one.name not in PASSING:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    run_guard(decide)
