@@ -66,6 +66,40 @@ def test_a_run_in_continuous_integration_fails_if_a_skip_is_not_listed(tmp_path,
     assert (total in done.stdout, unlisted in done.stdout) == (code == 1, code == 1)
 
 
+COMBINED = """
+import pytest
+
+@pytest.fixture(params=["by command", "in process"])
+def way(request):
+    return request.param
+
+@pytest.mark.one_at_a_time
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize("host", ["x", "y"])
+def test_a(way, host, a, b):
+    pass
+
+@pytest.mark.parametrize("host", ["x", "y"])
+def test_b(way, host):
+    pass
+"""
+
+
+def test_of_a_test_that_varies_one_parameter_at_a_time_each_value_and_each_row_is_in_the_shorter_run(tmp_path):
+    (tmp_path / "test_combined.py").write_text(COMBINED)
+    env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    argv = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "tests.conftest"]
+    argv += ["-p", "no:cacheprovider", "-W", "ignore", "--collect-only", "-m", "not long", str(tmp_path)]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True)
+    names = [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line]
+    alone = ["1-1", "1-2", "2-2"]
+    first = [f"test_a[by command-x-{row}]" for row in alone]
+    assert sorted(names) == sorted(
+        [*first, "test_a[by command-y-1-1]", "test_a[in process-x-1-1]"]
+        + [f"test_b[{way}-{host}]" for way in ("by command", "in process") for host in "xy"]
+    )
+
+
 # Suites that go across the package.
 SUITES = {"conformance", "docs", "e2e", "examples", "faults", "fixtures", "fuzz", "model", "security"}
 

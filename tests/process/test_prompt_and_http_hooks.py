@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -34,6 +35,14 @@ NO_MODEL = (
     "or 'model' in the hook"
 )
 PATIENCE = 60.0
+# The tests in which a command starts the real program that asks.
+REAL_BY_COMMAND = ("test_a_server_blocks_and_its_reason_is_reported", "test_a_model_sends_the_agent_back_to_work")
+WITH_STAND_IN = """
+import runpy
+from boathook.process import command
+command.HOOK_ENTRY = {stand_in!r}
+runpy.run_module("boathook", run_name="__main__", alter_sys=True)
+"""
 
 
 # servers
@@ -108,17 +117,19 @@ def waits_for_the_end(server: Server, handler: BaseHTTPRequestHandler) -> None:
 
 
 def in_process(project, event) -> dict:
-    """Dispatch in this process; who asks is a process that hands the question to a warm one, because the libraries take seconds.
+    """Dispatch in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        if stand_in := make_stand_in(project):
+            patch.setattr("boathook.process.command.HOOK_ENTRY", stand_in)
+        return dispatched(project, event)
 
-    By command everything is started as always.
-    """
-    if server := forked.server_for({}, preloaded=forked.LIBRARIES_OF_ASKERS) if not forked.goes_apart() else None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "boathook.process.command.HOOK_ENTRY", server.stand_in(project.base / "stand_in.py", forked.ASK)
-            )
-            return dispatched(project, event)
-    return dispatched(project, event)
+
+def make_stand_in(project) -> str:
+    """Return a program that hands a question to a warm process, because the libraries take seconds; "" for tests without one."""
+    test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
+    is_real = forked.goes_apart() or ("by command" in test and any(name in test for name in REAL_BY_COMMAND))
+    server = None if is_real else forked.server_for({}, preloaded=forked.LIBRARIES_OF_ASKERS)
+    return server.stand_in(project.base / "stand_in.py", forked.ASK) if server else ""
 
 
 def dispatched(project, event) -> dict:
@@ -133,8 +144,10 @@ def by_command(project, event) -> dict:
 
 
 def run(project, event, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    stand_in = make_stand_in(project) if python == sys.executable else ""
+    program = ["-c", WITH_STAND_IN.format(stand_in=stand_in)] if stand_in else ["-m", "boathook"]
     return forked.run(
-        [python, "-m", "boathook", "run", "--trust-all", *arguments],
+        [python, *program, "run", "--trust-all", *arguments],
         input=json.dumps({"work_dir": str(project.path), **event}),
         text=True,
         cwd=project.base,
