@@ -74,7 +74,8 @@ def p10(values: list[float]) -> float:
 class Launcher:
     """The C program that starts commands; built once per run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, counts_processor: bool = False) -> None:
+        self.counts_processor = counts_processor
         binary = folder / "launch"
         compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if compiler is None:
@@ -90,10 +91,10 @@ class Launcher:
             assert self.process.stdout is not None
             self.process.stdin.write(request)
             self.process.stdin.flush()
-            took, got = map(int, self.process.stdout.readline().split())
+            took, processor, got = map(int, self.process.stdout.readline().split())
             if got != code:
                 sys.exit(f"bench: {argv} ended with {got}, not {code}")
-            return took / 1e9
+            return (processor if self.counts_processor else took) / 1e9
 
         return once
 
@@ -546,18 +547,35 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
     )
 
 
+def bench_only(rows: str, folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
+    if rows == "spawn":
+        return bench_spawn(folder, launcher, rounds)
+    benches = {"entry": bench_entry, "hosts": bench_hosts, "sources": bench_sources}
+    return benches[rows](folder, launcher, rounds, installed(folder))
+
+
 def main() -> None:
     """Measure, print, and write the report if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write docs/reference/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument(
+        "--only", choices=("spawn", "entry", "hosts", "sources"), help="print these rows and nothing else"
+    )
+    parser.add_argument(
+        "--processor", action="store_true", help="count processor time, on a machine that does other work"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="boathook-bench-") as name:
         folder = Path(os.path.realpath(name))
         os.environ.pop("CLAUDE_CONFIG_DIR", None)
         for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             os.environ[variable] = str(folder / variable.lower())
-        launcher = Launcher(folder)
+        launcher = Launcher(folder, counts_processor=options.processor)
+        if options.only:
+            print(table(bench_only(options.only, folder, launcher, options.rounds)))
+            launcher.close()
+            return
         rows = bench_spawn(folder, launcher, options.rounds)
         rows += bench_together(folder, min(options.rounds, 30))
         entry_path = installed(folder)

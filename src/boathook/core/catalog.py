@@ -98,7 +98,7 @@ class Catalog(Value):
         return dict(self.projects).get(source, "")
 
     def plan(self, event: Event) -> Plan:
-        """Select the hooks that match an event; those that run together form one stage, each handler once."""
+        """Select the hooks that match an event; those that run together form one stage, equal ones once."""
         matching = self._get_selector(event.kind).select(event)
         # Of a patch, hooks with the same handler may be asked about different files.
         matching = matching if event.patch else deduplicate(matching)
@@ -166,7 +166,7 @@ def add_to_plan(plan: Plan, hooks: tuple[Hook, ...]) -> Plan:
 
 
 def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
-    """Remove all but one of the grouped hooks that have the same handler: the one that guards best stays."""
+    """Remove all but one of the grouped hooks that do the same: the one that guards best stays."""
     # That is one whose answer counts, then one that blocks when it fails, then the one with the longest timeout, then the
     # first. The user's hook always stays: one of a project runs with fewer variables and could be made to fail. If the user's
     # runs in the background, one whose answer counts stays, too.
@@ -176,14 +176,19 @@ def deduplicate(hooks: tuple[Hook, ...]) -> tuple[Hook, ...]:
     # A project's hook, a deferred one, one that does not block and one with a shorter timeout come later.
     for hook in sorted(hooks, key=lambda h: (h.scope != USER, _is_deferred(h), h.on_failure != "block", -h.timeout)):
         if hook.runs_together and not should_block_unrun(hook):
-            better = best.setdefault(hook.handler, [])
+            better = best.setdefault(_make_group_key(hook), [])
             if not better or (_is_deferred(better[0]) and not _is_deferred(hook)):
                 better[:] = [hook, *better]
     return tuple(
         hook
         for hook in hooks
-        if not hook.runs_together or should_block_unrun(hook) or any(one is hook for one in best[hook.handler])
+        if not hook.runs_together or should_block_unrun(hook) or any(one is hook for one in best[_make_group_key(hook)])
     )
+
+
+def _make_group_key(hook: Hook) -> tuple[object, ...]:
+    # The same command reads something else in another form or at another event of its agent, and its answer is read otherwise.
+    return hook.handler, hook.dialect.name, hook.trigger
 
 
 def should_block_unrun(hook: Hook) -> bool:

@@ -237,3 +237,16 @@ def test_what_both_sides_can_express_is_read_as_it_was_written(tmp_path_factory,
         matcher = entry.get("matcher", "")
         expected = {"timeout": 60, "failClosed": False, **entry, "matcher": "" if matcher == "*" else matcher}
         assert written == expected
+
+
+def test_a_folder_of_too_many_files_is_reported(project):
+    folder = project.path / ".github/hooks"
+    folder.mkdir(parents=True)
+    for number in range(MAX_FILES + 1):
+        (folder / f"{number:03}.json").write_text('{"hooks": {"preToolUse": [{"bash": "true"}]}}')
+    project.write_hooks_toml("user", '[hooks]\nsources = ["hook-md", "settings", "copilot"]\n')
+    catalog = load_catalog(trust_all=True)
+    assert len({hook.path for hook in catalog.hooks}) == MAX_FILES
+    assert [(one.path, one.message) for one in catalog.diagnostics] == [
+        (str(folder), "only 100 of its 101 files are read")
+    ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from boathook.core.hook import DISABLED, PROJECT, USER, WARNING, Diagnostic, Hook
-from boathook.sources.agent_forms.hook_form import HookForm, find_form
+from boathook.core.hook import DISABLED, ERROR, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.sources.agent_forms.hook_form import MAX_FILES, HookForm, find_form, list_json_names
 from boathook.sources.hook_md.folder import is_same_folder
 from boathook.sources.hooks_toml import KEYS_WITHOUT_DEFAULTS
 from boathook.sources.settings_json.settings import shadow_equal_entries
@@ -21,6 +21,7 @@ def read_form_files(folders: SourceFolders) -> SourceHooks:
     files = _read_files(form, folders.user, project)
     hooks = shadow_equal_entries([hook for file in files for hook in _apply_switch(file, files)])
     diagnostics = [problem for file in files for problem in (*file.diagnostics, *_report_switch(file))]
+    diagnostics += _report_unread_files(form, [*dict.fromkeys(os.path.dirname(file.path) for file in files)])
     folders_read = [f"{folders.user}/{name}" for name in _list_user_names(form) if folders.user]
     paths = [*dict.fromkeys((*(file.path for file in files), *folders_read, *searched))]
     # The modes of the folders count, too.
@@ -49,6 +50,15 @@ def _apply_switch(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hook, 
         return file.hooks
     why = f"disabled by {disabling.path}"
     return tuple(hook.replace(state=DISABLED, state_reason=why) for hook in file.hooks)
+
+
+def _report_unread_files(form: HookForm, folders: list[str]) -> list[Diagnostic]:
+    counts = {folder: len(list_json_names(folder)) for folder in folders if form.lists_folder}
+    return [
+        Diagnostic(folder, None, "", ERROR, f"only {MAX_FILES} of its {count:,} files are read", "join some of them")
+        for folder, count in counts.items()
+        if count > MAX_FILES
+    ]
 
 
 def _report_switch(file: SettingsFile) -> list[Diagnostic]:

@@ -141,13 +141,7 @@ class HookForm(Value):
         return [file for marker in self.source.markers for file in self._expand(project + marker)]
 
     def _expand(self, path: str) -> list[str]:
-        if not self.lists_folder:
-            return [path]
-        try:
-            names = sorted(name for name in os.listdir(path) if name.endswith(".json") and not name.startswith("."))
-        except OSError:
-            return []
-        return [f"{path}/{name}" for name in names[:MAX_FILES]]
+        return [f"{path}/{name}" for name in list_json_names(path)[:MAX_FILES]] if self.lists_folder else [path]
 
     def find_project(self, path: str) -> str:
         """Return the project of a file by its place, "" if it is not in the place of such a file."""
@@ -207,6 +201,14 @@ class HookForm(Value):
         if _EDIT_TOOL in meant and _DELETE_TOOL not in own:
             meant.add(_DELETE_TOOL)
         return sorted(meant)
+
+
+def list_json_names(folder: str) -> list[str]:
+    """Return the JSON files of a folder, none if it cannot be read."""
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
+    except OSError:
+        return []
 
 
 def _list_server_patterns(server_tool: str, source: str, pattern: str) -> list[str]:
