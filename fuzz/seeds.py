@@ -47,6 +47,8 @@ def _collected(kind: str) -> tuple[bytes, ...]:
         found += [*_files("examples/settings/*/settings.json"), *_vector_files("settings.json")]
     elif kind == "plugins":
         found += _vector_files("installed_plugins.json")
+    elif kind == "tests-file":
+        found += _files("examples/hooks/*/tests.txt")
     elif kind == "config":
         found += _vector_files("hooks.toml")
     elif kind == "claude-event":
@@ -140,6 +142,18 @@ EVERY_CLAUDE_FIELD = json.dumps(
 ).encode()
 
 NASTY: dict[str, tuple[bytes, ...]] = {
+    "tests-file": (
+        b'block  rm -rf "/"\n       says root\n       on codex\n\npass   Bash: ls # x\nskip\n',
+        b"pass\n with command\n   a\n\n  b\n\tc\n#\n   d\n with x\n",
+        b'todo-ask @Stop\n git main dirty\n file "a b" c\n file ~/x/\n program p\n   #!/bin/sh\n leaves x\n',
+        b'hook a.py:b\npass x\n input {}\n event {"a": null, "tool_name": 1}\n settings {"a": [[]]}\ncorpus ../c\n',
+        b"pass @pre-session " + b"\xff\n",
+        b"\xef\xbb\xbfpass x\r\n  says y\r\n",
+        b"pass \0\n",
+        b"pass\n  input " + b"[" * 5000 + b"\n",
+        b'pass\n  file "' + b"\\" * 999 + b"\n",
+        b"pass\n  input " + b"9" * 5000 + b"\n",
+    ),
     "manifest": (
         _manifest(b"metadata: &a [x,x]", b"b: &b [*a,*a]", b"c: [*b,*b]"),  # 48
         _manifest(b"a: &a {x: 1}", b"b: {<<: [*a, *a]}"),  # 49
@@ -625,6 +639,12 @@ SHELL_SYNTAX = (
 )
 
 WORDS: dict[str, tuple[bytes, ...]] = {
+    "tests-file": (
+        *(b"block ", b"ask ", b"allow ", b"stop ", b"pass", b"skip ", b"todo-", b"corpus ", b"hook ", b"Shell: ", b"@"),
+        *(b"\n  says ", b"\n  adds ", b"\n  becomes ", b"\n  with a ", b"\n  input {", b"\n  event {", b"\n  git main"),
+        *(b"\n  file ", b"\n  program p ", b"\n  variable A ", b"\n  leaves ", b"\n  on codex", b"\n  settings {}"),
+        *(b"\n", b"\n    ", b"\n\t", b"\n#", b"\r\n", b'"', b"mcp__a__b: "),
+    ),
     "manifest": (*YAML_WORDS, *PATTERN_WORDS),
     "settings": (*JSON_WORDS, *SETTINGS_KEYS, *SHELL_WORDS, *PATTERN_WORDS),
     "plugins": (*JSON_WORDS, *SETTINGS_KEYS),
@@ -809,6 +829,50 @@ SETTINGS_FAMILIES = (
 )
 
 FAMILIES: dict[str, tuple[Family, ...]] = {
+    "tests-file": (
+        *(
+            Family(f"a run of {unit!r}", b"", unit)
+            for unit in (
+                *(
+                    b"pass\n",
+                    b"pass x\n",
+                    b"x\n",
+                    b"\n",
+                    b"#\n",
+                    b" ",
+                    b" \n",
+                    b"pass\n a\n",
+                    b"pass\n says\n  x\n",
+                    b"hook a\n",
+                ),
+                *(
+                    b"blocks ",
+                    b"todo-",
+                    b"pass @x\n",
+                    b"pass A: b\n",
+                    b"pass @Stop x\n on codex\n",
+                    b"pass\n with a\n  b\n\n\n",
+                ),
+            )
+        ),
+        *(
+            Family(f"one case with a run of {unit!r}", b"pass x\n", unit)
+            for unit in (
+                b" says a\n",
+                b" file a b\n",
+                b" with a b\n",
+                b" x\n",
+                b" program p q\n",
+                b" on codex\n",
+                b" leaves a\n",
+            )
+        ),
+        Family("a long text", b"pass\n with a\n", b"  b\n"),
+        Family("a text with empty lines", b"pass\n with a\n  b\n", b"\n"),
+        Family("a long name", b'pass x\n file "', b"a"),
+        Family("a deep input", b"pass\n input ", b'{"a":'),
+        Family("a long word", b"", b"blo"),
+    ),
     "manifest": (
         *(
             Family(f"a run of {unit!r}", b"---\n", unit, b"\n---\n")

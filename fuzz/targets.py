@@ -32,7 +32,9 @@ from boathook.dialects.dialect import HOOK_DIALECTS, HostDialect, find_hook_dial
 from boathook.engine import Engine, EngineParts
 from boathook.entry import fast_path, run_once
 from boathook.entry.options import parse_options
-from boathook.errors import DialectError
+from boathook.errors import ConfigError, DialectError
+from boathook.hook_tests.case_event import make_case_event
+from boathook.hook_tests.case_file import CaseFile, read_case_file
 from boathook.hosts.host import list_host_names, load_host
 from boathook.process.sessions import Sessions
 from boathook.protection.objections import find_objection
@@ -432,12 +434,34 @@ def _protected(data: bytes) -> str:
     return find_objection(event, PROTECTION, _NoFiles())
 
 
+_MAX_CASES = 100
+
+
+def _tests_file(data: bytes) -> CaseFile:
+    return read_case_file(written(data, "hooks/guard/tests.txt"))
+
+
+def _use_cases(read: CaseFile) -> None:
+    """Do with cases what is done before a hook is asked: make their events, and show what is wrong."""
+    for problem in read.diagnostics:
+        dump_line([str(problem), problem.to_json()])
+    hook = Hook("guard", PRE_TOOL, "pre-tool-call", USER, Script("/x"), "/x/HOOK.md", find_hook_dialect("native"))
+    # Each is a process later, so few count.
+    for case in read.cases[:_MAX_CASES]:
+        try:
+            dump_line(make_case_event(case, hook, "/x").to_fields())
+        except ConfigError:
+            continue
+
+
 TARGETS: tuple[Target, ...] = (
     Target("manifest", _manifest, _tell, "manifest"),
     Target("settings", _settings, _tell_all, "settings"),
     Target("forms", _forms, _tell_all, "settings", passes=5),
     Target("settings-check", _checked, len, "settings", allowance=4),
     Target("plugins", _plugins, _tell_all, "plugins"),
+    # No agent waits for it.
+    Target("tests-file", _tests_file, _use_cases, "tests-file", allowance=8),
     Target("config", _config, _tune, "config", passes=2, limit=MAX_HOOKS_TOML_BYTES),
     Target("exports", _exports, len, "exports", allowance=2),
     Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * MAX_SEARCHED_CHARS),

@@ -32,7 +32,7 @@ def write_guard(project, name="guard", scope="user", cases=CASES, script=GUARD, 
     return folder
 
 
-def test_all_hooks_here_are_tested_and_one_line_says_how_each_ended(project):
+def test_all_hooks_here_are_tested_and_each_has_a_line(project):
     write_guard(project)
     write_guard(project, "broken", cases="block ls\npass x\n  sayz y\ntodo-block ls\n")
     write_guard(project, "plain", cases=None)
@@ -141,7 +141,7 @@ def test_an_untrusted_hook_is_tested_as_it_is_but_only_in_a_sandbox(project):
     assert "not run: denied" in denied.stdout
 
 
-def test_tests_are_no_part_of_what_is_trusted(project):
+def test_tests_are_not_covered_by_trust(project):
     folder = write_guard(project, scope="project")
     (folder / "tests").mkdir()
     (folder / "tests/corpus.json").write_text("[]")

@@ -110,7 +110,7 @@ MISTAKES = {
     "blok rm": (1, "'blok' is not a word that a case begins with", "did you mean 'block'?"),
     "  says x": (1, "belongs to no case", "first column"),
     "pass x\n  sayz y": (2, "'sayz' is not a word", "did you mean 'says'?"),
-    "pass @pre-tool-cal x": (1, "unknown event 'pre-tool-cal'", "boathook events"),
+    "pass @pre-tool-cal x": (1, "unknown event 'pre-tool-cal'", "did you mean 'pre-tool-call'?"),
     "pass x\n  says": (2, "needs a text", "same line"),
     "pass x\n  says a\n    b": (2, "text on its line and another one below", "one of them"),
     "pass x\n  input [1]": (2, "must be a JSON object", "{"),

@@ -166,7 +166,7 @@ DIFFERENT = {
 }
 
 
-def test_a_case_that_differs_says_how(tmp_path):
+def test_a_case_that_differs_is_described(tmp_path):
     hook = make_hook(tmp_path / "obedient", on_failure="block")
     results = run(hook, "".join(f"{text}\n" for text in DIFFERENT))
     for text, result in zip(DIFFERENT, results, strict=True):

@@ -81,7 +81,8 @@ def check(project, *words: str) -> str:
 def test_check_warns_and_names_the_fix(project, form):
     command = "python3 -c 'import json'"
     if form == "HOOK.md":
-        project.write_hook("guard", command, scope="project")
+        folder = project.write_hook("guard", command, scope="project")
+        (folder / "tests.txt").write_text("block rm\npass ls\n")
     elif form == "settings.json":
         project.write_settings("project", make_settings(command))
     else:

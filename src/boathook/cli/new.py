@@ -12,7 +12,7 @@ from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.person import require_person
 from boathook.cli.show import echo
 from boathook.core.event import PRE_TOOL, EventKind, find_kind
-from boathook.core.hook import PROJECT, USER
+from boathook.core.hook import PROJECT, USER, Hook
 from boathook.core.json_text import dumps
 from boathook.core.matcher import compile_pattern
 from boathook.core.tool_kinds import KIND_WORDS, SHELL, TOOL_KINDS, TOOLS_OF_KINDS
@@ -140,20 +140,25 @@ def create_hook(
     blocks = pattern is not None and found.is_pre
     script = f"{folder}/scripts/run.{lang}"
     os.makedirs(os.path.dirname(script))
-    _write(f"{folder}/HOOK.md", _make_manifest(name, event, matcher, blocks=blocks))
     _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
+    _write(f"{folder}/HOOK.md", _make_manifest(name, event, matcher, blocks=blocks))
     hook, _ = read_hook(f"{folder}/HOOK.md", folder, USER if user else PROJECT)
     _write(f"{folder}/{TESTS_FILE}", write_first_tests(hook, blocks=blocks))
+    _print_next_steps(hook, script, blocks=blocks)
+    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
+    return 0
+
+
+def _print_next_steps(hook: Hook, script: str, *, blocks: bool) -> None:
+    folder = hook.folder
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
     echo(f"created {os.path.relpath(folder)}: it {effect}", "green")
     echo(f"  edit   {os.path.relpath(script)}")
     echo(f"  check  boathook check {os.path.relpath(folder)}")
-    echo(f"  test   boathook test {name}    (edit {os.path.relpath(folder)}/{TESTS_FILE})")
-    if not user:
-        echo(f"  trust  boathook trust {name}")
-    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
-    return 0
+    echo(f"  test   boathook test {hook.name}    (edit {os.path.relpath(folder)}/{TESTS_FILE})")
+    if hook.scope != USER:
+        echo(f"  trust  boathook trust {hook.name}")
 
 
 def _check_patterns(matcher: NewMatcher) -> None:

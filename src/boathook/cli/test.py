@@ -54,9 +54,10 @@ class _CommandOfTests(click.Command):
 def run_hook_cases(names: tuple[str, ...], record: str | None, expect: str | None, **options: Any) -> int:
     """Run the tests of hooks.
 
-    Tests are the cases in `tests.txt` beside a HOOK.md, or beside the file that has entries of another form. HOOK is the name of a hook, or a path: a hook folder, a folder of hooks, or a tests.txt. Without it, all hooks that
-    apply to the current folder are tested. Each case runs in a scratch project with a home and a PATH of its own.
-    Untrusted hooks, and code that a project's tests bring, run only in the sandbox `isolated`.
+    Tests are the cases in `tests.txt` beside a HOOK.md, or beside the file that has entries of another form. HOOK is
+    the name of a hook, or a path: a hook folder, a folder of hooks, or a tests.txt. Without it, all hooks that apply to
+    the current folder are tested. Each case runs in a scratch project with a home and a PATH of its own. Untrusted
+    hooks, and code that a project's tests bring, run only in the sandbox `isolated`.
 
     \b
     Exit codes: 0 all as expected, 1 some cases failed or could not run, 2 wrong usage.

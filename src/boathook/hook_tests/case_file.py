@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from boathook.core.event import find_kind
+from boathook.core.event import SPELLINGS
 from boathook.core.hook import ERROR, Diagnostic
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
-from boathook.errors import ConfigError, UnknownEvent
+from boathook.errors import ConfigError
 from boathook.hook_tests.case import CASE_WORDS, CLEAN, CORPUS, GIT_STATES, TODO_PREFIX, Case, GitSetup, LeftFile
 from boathook.hosts.host import list_host_names
 from boathook.hosts.tool_names import list_known_tools
@@ -24,6 +24,8 @@ TESTS_FILE = "tests.txt"
 _HOOK = "hook"
 _MAX_SHOWN_CHARS = 60
 _MAX_DIAGNOSTICS = 50
+# Of one case: a case is a value, and every one of its lines makes another one.
+_MAX_DETAILS = 500
 _BLANK = " \t"
 _TOOL = re.compile(r"(?P<tool>[A-Z][A-Za-z0-9_]*|mcp__[\w.-]+|[\w-]+):(?:[ \t]+(?P<value>.*)|$)", re.DOTALL)
 _EVENT = re.compile(r"@(?P<event>[\w-]+)(?:[ \t]+(?P<rest>.*)|[ \t]*$)", re.DOTALL)
@@ -56,8 +58,12 @@ class _DetailLine(Value):
         return self.text if self.body is None else self.body
 
 
+_Fix = str | Callable[[], str]
+
+
 class _Mistake(Exception):
-    def __init__(self, message: str, fix: str) -> None:
+    # A fix that takes a search is computed only if the mistake is reported.
+    def __init__(self, message: str, fix: _Fix) -> None:
         super().__init__(message)
         self.message, self.fix = message, fix
 
@@ -114,12 +120,14 @@ class _CaseReader:
             self.kinds[at] = BLANK_LINE
         return self.kinds[at] != WRONG
 
-    def _report(self, at: int, message: str, fix: str = "") -> None:
+    def _report(self, at: int, message: str, fix: _Fix = "") -> None:
         if len(self.diagnostics) > _MAX_DIAGNOSTICS:
             return
         if len(self.diagnostics) == _MAX_DIAGNOSTICS:
             message, fix = "there are more mistakes from here on", "correct the first ones"
-        self.diagnostics.append(Diagnostic(self.path, at + 1, "", ERROR, message, fix))
+        self.diagnostics.append(
+            Diagnostic(self.path, at + 1, "", ERROR, message, fix if isinstance(fix, str) else fix())
+        )
 
     def _read_case(self, at: int) -> int:
         """Read a case and the lines that belong to it; return where the next one begins."""
@@ -134,8 +142,10 @@ class _CaseReader:
             self._report(at, mistake.message, mistake.fix)
             return end
         self.kinds[at] = CASE
-        is_right = True
-        for detail in details:
+        is_right = len(details) <= _MAX_DETAILS
+        if not is_right:
+            self._report(at, f"the case has more than {_MAX_DETAILS} lines of its own", "write several cases")
+        for detail in details[:_MAX_DETAILS]:
             try:
                 case = _add_detail(case, detail)
             except _Mistake as mistake:
@@ -223,9 +233,9 @@ def _show(text: str) -> str:
     return reveal_text(shown)
 
 
-def _suggest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+def _suggest(word: str, known: Iterable[str], otherwise: str = "") -> _Fix:
     # The time of the search grows with the length of the word.
-    return suggest(word[:_MAX_SHOWN_CHARS], known, otherwise)
+    return lambda: suggest(word[:_MAX_SHOWN_CHARS], known, otherwise)
 
 
 def _read_case_line(line: int, word: str, rest: str) -> Case:
@@ -254,10 +264,9 @@ def _is_tool(name: str) -> bool:
 
 
 def _check_event(name: str) -> None:
-    try:
-        find_kind(name)
-    except UnknownEvent as error:
-        raise _Mistake(str(error), "boathook events lists them") from None
+    if name not in SPELLINGS:
+        fix = _suggest(name, SPELLINGS, "boathook events lists them")
+        raise _Mistake(f"unknown event '{_show(name)}'", fix)
 
 
 def _add_detail(case: Case, detail: _DetailLine) -> Case:

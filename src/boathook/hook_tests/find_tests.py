@@ -166,7 +166,8 @@ class HookTestFinder:
                 f"{path} does not exist: name a hook, a hook folder, a folder of hooks, or a {TESTS_FILE}"
             )
         folder = path if os.path.isdir(path) else os.path.dirname(path)
-        folders = list_hook_folders(folder)
+        # A file stands for what is beside it only.
+        folders = list_hook_folders(folder) if os.path.isdir(path) or find_manifest(folder) else []
         by_folder = {os.path.realpath(hook.edited_folder): hook for hook in self._all.hooks if hook.edited_folder}
         found: list[HookTests] = []
         for one in folders:
