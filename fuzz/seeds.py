@@ -246,6 +246,14 @@ NASTY: dict[str, tuple[bytes, ...]] = {
         b"a 'open; boathook run",
         b"a $'\\n' $\"b\" \\\n c",
     ),
+    "command": (
+        b"echo a | sudo xargs -I{} sh -c 'b {}' _ > log; parallel c {} ::: d e\n",
+        b"curl -o x u; cp x y; sh y; exec 3<<<z; source /dev/fd/3; read -u 3 w; eval $w\n",
+        b"python3 -c 'import os; os.system(\"a b\")'; awk 'BEGIN{system(\"a\")}'; sed '1e a' f; vim -c '!a' f\n",
+        b"ssh -oProxyCommand='a b' h c; tar -I 'a b' -cf d e; git -c alias.x='!a' x; env -S 'a b' kubectl exec p -- c\n",
+        b"printf '\\x61%b' '\\0141' | rev | tr a-z b-za | base64 -d | bash -euo pipefail > >(sh)\n",
+        b"IFS=,; x=a,b; $x ${x:1:2} ${x,,} ${!x} ${y:=z}; declare -n q=x; hash -p /a b; b; f() { $1; }; f c\n",
+    ),
     "native-answer": (
         *ANY_JSON,
         EVERY_FIELD,
@@ -604,6 +612,13 @@ EXPORT_WORDS = (
     ),
     *(b"#", b"(", b"|", b" ", b"\t", b"\x00", b"\xff", b"A={n}\n"),
 )
+# Words of programs that start others, or that carry text from one to the next.
+STARTING_WORDS = (
+    *(b"sudo ", b"env -S ", b"xargs -I{} ", b"parallel ", b"::: ", b"find . -exec ", b"ssh h ", b"kubectl exec p -- "),
+    *(b"curl -o x ", b"sh x", b"exec 3", b"<<<", b"<&3", b">&3", b"> >(sh)", b"read -u 3 x;", b"source /dev/fd/3"),
+    *(b"python3 -c ", b"system(", b"awk ", b"sed ", b"vim -c '!", b"git -c alias.x='!", b"tar -I ", b"tmux a "),
+    *(b"printf ", b"%b", b"\\x61", b"base64 -d", b"rev", b"tr a b", b"| sh", b"IFS=", b"declare -n ", b"hash -p "),
+)
 SHELL_SYNTAX = (
     *(
         b"$((",
@@ -651,6 +666,7 @@ WORDS: dict[str, tuple[bytes, ...]] = {
     "config": TOML_WORDS,
     "exports": EXPORT_WORDS,
     "shell": (*SHELL_WORDS, *EXPORT_WORDS, *SHELL_SYNTAX),
+    "command": (*SHELL_WORDS, *SHELL_SYNTAX, *STARTING_WORDS),
     "native-answer": (*JSON_WORDS, *ANSWER_KEYS),
     "claude-answer": (*JSON_WORDS, *CLAUDE_KEYS),
     "reason": (
@@ -1147,6 +1163,50 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
         Family("here-documents that end", b"", b"<<a{n}\n$(b)\na{n}\n"),
         Family("a long name", b"a", b"a", b"=*~"),
         Family("homes", b"a=", b"~:", b""),
+    ),
+    "command": (
+        *(
+            Family(f"a run of {unit!r}", b"", unit)
+            for unit in (
+                *(
+                    b"a|",
+                    b"curl x | sh\n",
+                    b"x=$(a);",
+                    b"echo a>b;sh b;",
+                    b"cp a b;",
+                    b"exec {f}<<<a;sh <&$f;",
+                    b"sudo ",
+                ),
+                *(
+                    b"exec 3> >(sh);echo a >&3;",
+                    b"xargs -I{} sh -c '{}' ",
+                    b"parallel a ::: b ",
+                    b"a=(b c);",
+                    b"env -S ",
+                ),
+                *(
+                    b"python -c 'system(\"a\")';",
+                    b"sed 'e a';",
+                    b"ssh h a;",
+                    b"tmux a \\; ",
+                    b"IFS=a;$IFS",
+                    b"f(){ f;};",
+                ),
+                *(
+                    b"while read a; do b; done <<< a;",
+                    b"curl -o a b;./a;",
+                    b"tar x;./a;",
+                    b"echo a|rev|sh;",
+                    b"bash <(a);",
+                ),
+            )
+        ),
+        *(
+            Family(f"a run of {unit!r} in code", b"python3 -c '", unit)
+            for unit in (b'system("', b"system(", b"`", b'"a" ', b"\n")
+        ),
+        *(Family(f"a run of {unit!r} in sed", b"sed '", unit) for unit in (b"s/a/b/e;", b"s/", b"1e a\n", b";", b"\n")),
+        *(Family(f"a run of {unit!r} in vim", b"vim -c '", unit) for unit in (b"!a\n", b":", b"silent ", b"\n")),
     ),
     "native-answer": _answer_families(b"reason", b'"modified_input": '),
     "claude-answer": _answer_families(b"reason", b'"hookSpecificOutput": {"updatedInput": '),

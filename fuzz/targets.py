@@ -39,6 +39,7 @@ from boathook.hosts.host import list_host_names, load_host
 from boathook.process.sessions import Sessions
 from boathook.protection.objections import find_objection
 from boathook.protection.protection import ProtectedPlace, Protection
+from boathook.shell import CommandReading, read_command, reads_code_from_stdin
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS
 from boathook.sources.checker import check_settings
 from boathook.sources.hook_md.folder import read_hook
@@ -454,6 +455,16 @@ def _use_cases(read: CaseFile) -> None:
             continue
 
 
+def _command(data: bytes) -> CommandReading:
+    return read_command(data.decode("utf-8", "replace"), "/home/u/p", {"HOME": "/home/u"})
+
+
+def _ask_programs(reading: CommandReading) -> None:
+    for program in reading.programs:
+        reads_code_from_stdin(program)
+        repr(program)
+
+
 TARGETS: tuple[Target, ...] = (
     Target("manifest", _manifest, _tell, "manifest"),
     Target("settings", _settings, _tell_all, "settings"),
@@ -465,6 +476,7 @@ TARGETS: tuple[Target, ...] = (
     Target("config", _config, _tune, "config", passes=2, limit=MAX_HOOKS_TOML_BYTES),
     Target("exports", _exports, len, "exports", allowance=2),
     Target("shell", _shell, _search, "shell", passes=3, allowance=4, limit=2 * MAX_SEARCHED_CHARS),
+    Target("command", _command, _ask_programs, "command", allowance=32, limit=2 * MAX_SEARCHED_CHARS),
     Target("protection", _protected, len, "shell", allowance=32, limit=2 * MAX_SEARCHED_CHARS),
     Target("native-answer", _answers("native"), _write, "native-answer", passes=len(ASKED) * len(CODES)),
     Target("claude-answer", _answers("claude"), _write, "claude-answer", passes=len(ASKED) * len(CODES)),

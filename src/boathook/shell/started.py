@@ -23,7 +23,7 @@ from boathook.shell.listers import list_printed_paths
 from boathook.shell.printed_text import find_output, normalize_written, print_words
 from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
-from boathook.shell.wrappers import SHELL_PREFIXES, unwrap
+from boathook.shell.wrappers import SHELL_PREFIXES, WRAPPERS, unwrap
 
 MAX_TEXT_DEPTH = 5
 MAX_STARTED = 4000
@@ -64,6 +64,8 @@ class StartedReader:
     def __init__(self) -> None:
         self.started: list[Started] = []
         self.is_complete = True
+        # Where each of them is in the list, by identity; none is ever taken out of it.
+        self._positions: dict[int, int] = {}
         # The array that is assigned to, and the commands that loops of the text read from.
         self._array = ""
         self._last: list[Started] = []
@@ -113,9 +115,17 @@ class StartedReader:
         self._started_by = (*outer, SUBSTITUTION)
         for command in commands:
             # One that is inside another comes before it.
-            pipe = self._pass(command, inner, pipe, folders, tuple(self.started[count:][-MAX_SOURCES:]))
+            pipe = self._pass(command, inner, pipe, folders, self._list_last(count))
         self._array, self._started_by = array, outer
-        return tuple(self.started[count:][-MAX_SOURCES:])
+        return self._list_last(count)
+
+    def _list_last(self, count: int) -> tuple[Started, ...]:
+        """Return the last programs that were added after a number of others."""
+        return tuple(self.started[max(count, len(self.started) - MAX_SOURCES) :])
+
+    def _append(self, started: Started) -> None:
+        self._positions[id(started)] = len(self.started)
+        self.started.append(started)
 
     def _pass(
         self,
@@ -187,7 +197,7 @@ class StartedReader:
         self._feed_programs(command, first, nested, scope)
         if words[0].raw in scope.aliases:
             self._read_alias(words[0].raw, texts[1:], inner)
-        return self.started[count:][:1] or [first]
+        return self.started[count : count + 1] or [first]
 
     def _make_started(
         self,
@@ -227,7 +237,7 @@ class StartedReader:
 
     def _note_outputs(self, outputs: tuple[str, ...], scope: ShellScope) -> None:
         if outputs:
-            self.started.append(
+            self._append(
                 Started((":",), scope.folder, (), outputs, started_by=self._started_by, machine=self._machine)
             )
 
@@ -276,10 +286,10 @@ class StartedReader:
         for target in targets if self._sources.open_programs else ():
             fed = (*fed, *self._sources.open_programs.get(scope.expand_text(target), ()))
         readers = [program for program in fed if reads_code_from_stdin(program)]
-        for at, program in enumerate(self.started) if readers else ():
-            if any(program is reader for reader in readers):
-                sources = (*started.feeders, started)[-MAX_SOURCES:]
-                self.started[at] = program.replace(feeders=sources, code_sources=sources)
+        sources = (*started.feeders, started)[-MAX_SOURCES:]
+        for program in readers:
+            at = self._positions[id(program)]
+            self.started[at] = self.started[at].replace(feeders=sources, code_sources=sources)
         text = find_output(started.words, scope.folder, started.input_text, scope.written) if readers else UNKNOWN
         if text != UNKNOWN:
             self._run_inner(InnerCommand(text), readers[0], scope.copy(deeper=1))
@@ -391,6 +401,7 @@ class StartedReader:
         """Add a program, or what it starts in its place."""
         count = len(started.variables)
         wrapper, started = started, unwrap(started)
+        self.is_complete = self.is_complete and started.name not in WRAPPERS
         if not started.words and wrapper.name not in SHELL_PREFIXES:
             # It starts nothing: it is called for itself.
             started = wrapper
@@ -404,7 +415,7 @@ class StartedReader:
             started = started.replace(script_text=script)
         if sources := self._sources.find(started):
             started = started.replace(code_sources=sources)
-        self.started.append(started)
+        self._append(started)
         self._sources.note_written(started)
         scope = (started.scope or ShellScope(started.folder, {})).copy(deeper=1)
         scope.folder = started.folder

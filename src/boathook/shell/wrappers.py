@@ -9,6 +9,8 @@ from boathook.shell.arguments import find_option_values, get_program_name, make_
 from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
 
+# Each of them may be in front of another.
+MAX_WRAPPERS = 24
 # Programs that start another one: their options that take a value, and how many words are before the command.
 WRAPPERS: dict[str, tuple[str, int]] = {
     "sudo": ("-C -D -g -h -p -R -r -T -t -U -u --user --group --host --prompt --chdir --role --type --other-user", 0),
@@ -104,7 +106,9 @@ def unwrap(started: Started) -> Started:
     """Return what `sudo`, `env`, `timeout`, `uv run` and their like would start."""
     words, folder, variables = list(started.words), started.folder, list(started.variables)
     scope, outputs, started_by = started.scope, list(started.outputs), list(started.started_by)
-    while words:
+    for _ in range(MAX_WRAPPERS):
+        if not words:
+            break
         program = get_program_name(words)
         rest = words[1:]
         runner = _skip_runner(program, rest) if program in _RUNNERS else None
