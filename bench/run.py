@@ -348,6 +348,72 @@ def bench_sources(folder: Path, launcher: Launcher, rounds: int, entry_path: Pat
     return [row]
 
 
+GUARD = """\
+#!/usr/bin/env python3
+from boathook.guards import ask, run_guard
+from common import starts
+
+def decide(call):
+    return ask("guard {n}") if starts(call, "forbidden{n}") else None
+
+if __name__ == "__main__":
+    run_guard(decide)
+"""
+COMMON = "def starts(call, name):\n    return any(program.name == name for program in call.programs)\n"
+
+
+def write_guards(config: Path, count: int) -> None:
+    """Write a pack of guards that look at shell commands and share a process."""
+    pack = config / "packs/bench/guards"
+    (pack / "lib").mkdir(parents=True)
+    (pack / "lib/common.py").write_text(COMMON)
+    names = ", ".join(f"guard{n}" for n in range(count))
+    (pack / "PACK.md").write_text(f"---\nname: guards\ndescription: bench\nversion: 1\nhooks: [{names}]\n---\n")
+    for n in range(count):
+        scripts = pack / f"hooks/guard{n}/scripts"
+        scripts.mkdir(parents=True)
+        fields = "description: bench\ntrigger: pre-tool-call\nmatcher: {kind: shell}\nprocess: shared\n"
+        (scripts.parent / "HOOK.md").write_text(f"---\nname: guard{n}\n{fields}---\n")
+        (scripts / "run.py").write_text(GUARD.format(n=n))
+        (scripts / "run.py").chmod(0o755)
+
+
+def measure_cpu(data: Path, *argv: str) -> Measure:
+    """Return what measures the processor time of a command and of all that it starts."""
+
+    def once() -> float:
+        opened = [
+            (os.POSIX_SPAWN_OPEN, 0, str(data), os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        ]
+        pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=opened)
+        _, status, used = os.wait4(pid, 0)
+        if status:
+            sys.exit(f"bench: {argv} ended with {status}")
+        return used.ru_utime + used.ru_stime
+
+    return once
+
+
+def bench_packs(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
+    """Say what fifteen guards of a pack cost that share a process."""
+    words: dict[int, tuple[str, ...]] = {}
+    for count in (15, 1):
+        config, project = folder / f"guards-{count}", folder / f"guarded-{count}"
+        write_guards(config, count)
+        project.mkdir()
+        flags = ("--host", "native", "--event", "pre-tool-call", "--config", str(config))
+        words[count] = (sys.executable, "-I", "-S", str(entry_path), *flags)
+    event = event_file(folder, folder / "guarded-1")
+    wall = Row("`hook_entry.py`, 15 guards of a pack run in a shared process", "one of them", 1.5)
+    used = Row("the same, processor time", "the same", 1.5)
+    time.sleep(2.5)
+    pairs = [(wall, launcher.measure(event, *words[15]), launcher.measure(event, *words[1]))]
+    pairs.append((used, measure_cpu(event, *words[15]), measure_cpu(event, *words[1])))
+    interleave(rounds, pairs, warm=4)
+    return [wall, used]
+
+
 HOSTS = {
     "claude": ("PreToolUse", "tool_input"),
     "codex": ("PreToolUse", "tool_input"),
@@ -543,6 +609,8 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- A host waits for the whole command that `boathook install` gives it: a shell, Python, the hook entry, and the hook.\n"
         "  Called by the host itself the same `sh` hook would cost the time of a shell and nothing else; it would also see every\n"
         "  call, for hosts match less well, and leave no record.\n"
+        "- Guards of a pack with `process: shared` run in forks of one interpreter, so that its start and its imports are paid\n"
+        "  once; a fork costs more where page tables are slow, as in some virtual machines.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
     )
 
@@ -584,6 +652,7 @@ def main() -> None:
         rows += more
         rows += bench_hosts(folder, launcher, options.rounds, entry_path)
         rows += bench_sources(folder, launcher, options.rounds, entry_path)
+        rows += bench_packs(folder, launcher, min(options.rounds, 30), entry_path)
         rows += bench_selection(options.rounds)
         rows += bench_stack(options.rounds)
         memory = "\n\n".join((text, bench_memory(folder), bench_empty(options.rounds)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import boathook
-from boathook.sources.source import HOOK_MD_SOURCE, SETTINGS_JSON_SOURCE
+from boathook.sources.source import HOOK_MD_SOURCE, PACK_SOURCE, SETTINGS_JSON_SOURCE
 from boathook.system.locations import Locations, SourceFolders
 from tests import forked
 
@@ -85,10 +85,11 @@ class ScratchProject:
         """Return these folders as locations, without a search."""
         top = str(self.path) if project is None else project
         hook_md = SourceFolders("HOOK.md", str(self.config), top, HOOK_MD_SOURCE.markers)
+        packs = SourceFolders("packs", str(self.config), "", PACK_SOURCE.markers)
         settings_json = SourceFolders("settings.json", claude, claude_project, SETTINGS_JSON_SOURCE.markers)
         folders = {"config": self.config, "state": self.state, "cache": self.cache}
         named = {name: str(path) for name, path in folders.items()}
-        return Locations(sources=(hook_md, settings_json), trust_all=trust_all, **named)
+        return Locations(sources=(hook_md, packs, settings_json), trust_all=trust_all, **named)
 
     # Writing files
 

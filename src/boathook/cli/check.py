@@ -33,7 +33,7 @@ def check_hooks(
 ) -> int:
     """Find mistakes in hooks and how to fix them.
 
-    PATH is a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project. Without PATH,
+    PATH is a HOOK.md, a hook folder, a folder of hooks, a pack, a hooks.toml, a settings.json or a project. Without PATH,
     all hooks that apply to the current folder are checked.
 
     \b

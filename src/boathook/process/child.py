@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 
-from boathook.core.shared_frames import find_frame_end
 from boathook.core.value import Value
 from boathook.core.verdict import FAILED, TIMEOUT, Exit
 from boathook.process.reaper import MARK_VARIABLE, ProcessMark, is_runnable, iter_tree, reap_later, send_kill
@@ -131,6 +130,8 @@ class Child:
 
     def _start_next_timeout(self) -> None:
         """Give the next hook of a shared process its own time once the one before it has ended."""
+        from boathook.core.shared_frames import find_frame_end
+
         while (frame_end := find_frame_end(self.read[self.out], self._frame_end)) > 0:
             self._frame_end, self._frame_count = frame_end, self._frame_count + 1
             if self._frame_count < len(self.job.timeouts) and not self.is_ended:

@@ -6,7 +6,7 @@ import os
 
 from boathook.core.catalog import Catalog
 from boathook.core.event import RECORDED, EventKind
-from boathook.core.hook import ERROR, PROJECT, USER, WARNING, Diagnostic, Hook, Script
+from boathook.core.hook import ERROR, PROJECT, SHARED_PROCESS, USER, WARNING, Diagnostic, Hook, Script
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import list_known_tools
 from boathook.sources.agent_forms.form_guess import guess_form
@@ -25,6 +25,8 @@ from boathook.sources.hook_mistakes import HookCode, find_language, find_mistake
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.loaded_files import find_load_problem, find_other_owner, is_loaded_file
 from boathook.sources.near_misses import find_misnamed_manifest, list_root_misses
+from boathook.sources.pack_folders import PACKS_FOLDER, PROJECT_PACKS_FOLDER, PackFolder, find_packs, read_pack
+from boathook.sources.pack_md import PACK_MANIFEST
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.settings_json.settings_checker import (
     EXIT_1_WARNING,
@@ -47,7 +49,7 @@ def check_catalog(catalog: Catalog) -> list[Diagnostic]:
 
 
 def check_path(path: str) -> list[Diagnostic]:
-    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, or a project."""
+    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, a pack, or a project."""
     path = os.path.abspath(path)
     form = find_form_of_file(path)
     if os.path.isfile(path) and (path.endswith(".json") or form is not None):
@@ -58,12 +60,14 @@ def check_path(path: str) -> list[Diagnostic]:
         return [*([problem] if problem else []), *found]
     if os.path.basename(path) == "hooks.toml":
         return list(read_hooks_toml(path, _guess_scope(path)).diagnostics)
+    if os.path.basename(path) == PACK_MANIFEST or os.path.isfile(f"{path}/{PACK_MANIFEST}"):
+        return _check_pack(path.removesuffix(f"/{PACK_MANIFEST}"))
     if os.path.basename(path) in MANIFEST_NAMES or (os.path.isfile(path) and path.endswith(".md")):
         return check_folder(os.path.dirname(path), path)
     if os.path.isdir(path):
         manifest = find_manifest(path)
         return check_folder(path, manifest) if manifest else _check_project(path)
-    expected = "a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project"
+    expected = "a HOOK.md, a hook folder, a folder of hooks, a pack, a hooks.toml, a settings.json or a project"
     raise ConfigError(f"{path} is not one of these: {expected}" if os.path.exists(path) else f"{path} does not exist")
 
 
@@ -71,11 +75,15 @@ def _check_project(path: str) -> list[Diagnostic]:
     found = [(file, form) for form in HOOK_FORMS for file in form.list_project_files(path)]
     files = [(file, form) for file, form in found if os.path.isfile(file) and mentions_hooks(file, form)]
     diagnostics = check_settings([_read_file(file, form, path) for file, form in files])
+    packs = [
+        pack for root in (PROJECT_PACKS_FOLDER, PACKS_FOLDER) for pack in find_packs(f"{path}/{root}", PROJECT).packs
+    ]
+    diagnostics += [problem for pack in packs for problem in _check_pack(pack.path)]
     for root, toml in ((".agents/hooks", ".agents/hooks.toml"), ("hooks", "hooks.toml")):
         if os.path.isdir(f"{path}/{root}"):
             config = read_hooks_toml(f"{path}/{toml}", _guess_scope(f"{path}/{toml}"))
             return _sort_diagnostics([*diagnostics, *_check_root(f"{path}/{root}", path), *config.diagnostics])
-    if files:
+    if files or packs:
         return diagnostics
     misnamed = find_misnamed_manifest(path)
     if misnamed and os.path.basename(path) != "hooks":
@@ -84,6 +92,15 @@ def _check_project(path: str) -> list[Diagnostic]:
     if not diagnostics and not any(find_manifest(entry.path) for entry in os.scandir(path) if entry.is_dir()):
         raise ConfigError(f"no hook was found in {path}")
     return diagnostics
+
+
+def _check_pack(folder: str) -> list[Diagnostic]:
+    name = "/".join(folder.split("/")[-2:])
+    read = read_pack(PackFolder(name, folder, _guess_scope(folder)), folder)
+    present = [hook for hook, _ in read.hooks if os.path.isdir(hook.folder)]
+    missing = [problem for hook, _ in read.hooks if hook not in present for problem in hook.diagnostics]
+    found = [problem for hook in present for problem in check_hook(hook)]
+    return _sort_diagnostics([*read.diagnostics, *missing, *found])
 
 
 def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
@@ -132,6 +149,9 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     if hook.state_reason == OPENCLAW_HOOK:
         return diagnostics
     path = find_entry_point(hook.folder)
+    if hook.process == SHARED_PROCESS and path is not None and not path.endswith(".py"):
+        message = f"'process: {SHARED_PROCESS}' has no effect: the entry point is {os.path.basename(path)}, not run.py"
+        diagnostics.append(Diagnostic(hook.path, None, "process", ERROR, message, "remove it, or write scripts/run.py"))
     if path is not None:
         diagnostics += _check_script(hook, path)
     elif not any(diagnostic.message == NO_ENTRY_POINT for diagnostic in diagnostics):
