@@ -18,7 +18,7 @@ from boathook.shell.started_program import Started
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
 _SAVE = "Save it first: commit it, or `git stash push -u -m NAME`"
 _LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
-_BRANCH = "Keep its commits under another name first: `git branch backup/NAME BRANCH`"
+_BRANCH = "Keep them under another name first: `git branch backup/NAME COMMIT`"
 _KEEPING_SWITCHES = (
     *("-c", "-C", "--create", "--force-create", "--orphan", "-m", "--merge", "-d", "--detach", "-t", "--track"),
 )
@@ -85,7 +85,12 @@ def _describe(does: str, *, is_there: bool | None, what: str = _CHANGES, save: s
 def _reset(git: GitCall, state: GitState) -> str:
     if not git.has("--hard", "--merge"):
         return ""
-    return _describe("`git reset --hard` throws away", is_there=state.has_changes())
+    changes = _describe("`git reset --hard` throws away", is_there=state.has_changes())
+    target = git.operands[0] if git.operands else "HEAD"
+    dropped = state.drops_commits(target) if not changes and target != "HEAD" else False
+    return changes or _describe(
+        "`git reset --hard` drops", is_there=dropped, what="commits that are on no other branch", save=_BRANCH
+    )
 
 
 def _clean(git: GitCall, state: GitState) -> str:

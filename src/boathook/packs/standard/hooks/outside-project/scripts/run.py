@@ -16,7 +16,10 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
 
 # Folders that programs fill by themselves, and may empty; `~` is the home folder. The setting `allow` adds more.
-FREE_FOLDERS = ("~/.cache", "~/Library/Caches", "~/.npm/_cacache", "~/.local/share/Trash")
+FREE_FOLDERS = (
+    *("~/.cache", "~/Library/Caches", "~/.npm/_cacache", "~/.local/share/Trash", "~/go/pkg/mod", "~/.cargo/registry"),
+    *("~/.m2/repository", "~/.gradle/caches", "~/.nuget/packages", "~/.claude/plans", "~/.gemini/tmp"),
+)
 # Folders of the system on any machine.
 _SYSTEM_FOLDERS = frozenset(("bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr", "System", "Library"))
 _VERBS = {DELETE: "deletes", MOVE: "moves away", OVERWRITE: "overwrites"}
