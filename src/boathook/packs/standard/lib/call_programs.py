@@ -18,6 +18,8 @@ _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptaine
 # Programs whose scripts can run commands.
 _RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
 _SSH_VALUES = "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w -B -I"
+# Whether the reader follows ssh, and says on which machine a program runs.
+_NAMES_MACHINES = hasattr(Started(("ssh",), ""), "machine")
 _MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
 _WORD_LIST = re.compile(
     r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,\s*(?:[\[(]\s*)?)+(?:'[^'\n]*'|\"[^\"\n]*\"))\s*,?\s*[\])]"
@@ -38,6 +40,8 @@ def list_host_programs(call: GuardedCall) -> tuple[Started, ...]:
 
 def list_remote_programs(call: GuardedCall) -> list[Started]:
     """Return what a call starts on other machines by ssh."""
+    if _NAMES_MACHINES:
+        return [program for program in call.programs if getattr(program, "machine", "")]
     return [remote for program in call.programs for remote in _list_remote_programs(program)]
 
 
@@ -95,8 +99,8 @@ def _list_code_programs(program: Started) -> Iterator[Started]:
 
 
 def _list_remote_programs(program: Started) -> Iterator[Started]:
-    """Yield what `ssh` starts on another machine, where no folder is known."""
-    if program.name != "ssh":
+    """Yield what `ssh` starts on another machine, where no folder is known, unless the reader has listed it."""
+    if program.name != "ssh" or _NAMES_MACHINES:
         return
     behind = skip_options(list(program.words[1:]), _SSH_VALUES)
     text = " ".join(behind[1:])

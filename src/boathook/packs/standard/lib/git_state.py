@@ -118,6 +118,17 @@ class GitState:
         code, output, _ = self._run(["rev-list", "-n", "1", f"refs/heads/{branch}", *others])
         return not output.strip() if code == 0 else None
 
+    def drops_commits(self, target: str) -> bool | None:
+        """Return whether commits are on no branch, tag or remote any more if the current branch is moved to a version."""
+        branch = self.get_branch()
+        if branch is None or UNKNOWN in target or target.startswith("-"):
+            return None
+        if not self.has_reference(f"{target}^{{commit}}"):
+            return False
+        others = [target, f"--exclude={branch}", "--branches", "--remotes", "--tags"]
+        code, output, _ = self._run(["rev-list", "-n", "1", "HEAD", "--not", *others])
+        return bool(output.strip()) if code == 0 else None
+
     def _run(self, arguments: list[str]) -> tuple[int, str, str]:
         """Return the exit code of git, what it printed, and its errors; -1 if it could not be asked."""
         key = tuple(arguments)

@@ -16,9 +16,9 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
 
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
-_SAVE = "Save it first: commit it, or `git stash push -u -m NAME`"
+_SAVE = "Save them first: commit, or `git stash push -u -m NAME`"
 _LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
-_BRANCH = "Keep its commits under another name first: `git branch backup/NAME BRANCH`"
+_BRANCH = "Keep them under another name first: `git branch backup/NAME COMMIT`"
 _KEEPING_SWITCHES = (
     *("-c", "-C", "--create", "--force-create", "--orphan", "-m", "--merge", "-d", "--detach", "-t", "--track"),
 )
@@ -85,7 +85,12 @@ def _describe(does: str, *, is_there: bool | None, what: str = _CHANGES, save: s
 def _reset(git: GitCall, state: GitState) -> str:
     if not git.has("--hard", "--merge"):
         return ""
-    return _describe("`git reset --hard` throws away", is_there=state.has_changes())
+    changes = _describe("`git reset --hard` throws away", is_there=state.has_changes())
+    target = git.operands[0] if git.operands else "HEAD"
+    dropped = state.drops_commits(target) if not changes and target != "HEAD" else False
+    return changes or _describe(
+        "`git reset --hard` drops", is_there=dropped, what="commits that are on no other branch", save=_BRANCH
+    )
 
 
 def _clean(git: GitCall, state: GitState) -> str:
@@ -135,7 +140,7 @@ def _leave_branch(names: list[str], state: GitState) -> str:
     """A switch carries changes along, or fails; agents then often throw them away."""
     if len(names) != 1 or names[0] == state.get_branch() or not state.has_changes():
         return ""
-    return _describe("Another branch is checked out over", is_there=True)
+    return _describe("Another branch would be checked out over", is_there=True)
 
 
 def _switch(git: GitCall, state: GitState) -> str:
@@ -233,7 +238,7 @@ def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str
         path = os.path.normpath(loss.path[:-1] if loss.path.endswith("/*") else loss.path)
         if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
             name = os.path.relpath(path, top)
-            return f"`{program.name}` deletes {name}, in which there is work that is in no commit. {_SAVE}."
+            return f"`{program.name}` deletes {name}, which has changes or new files that are in no commit. {_SAVE}."
     return ""
 
 

@@ -49,7 +49,9 @@ def _push(git: GitCall, protected: Sequence[str]) -> GuardAnswer | None:
     if git.has("-d", "--delete"):
         deleted += specs
     if git.has("--mirror"):
-        return ask(f"`git push --mirror` overwrites and deletes every branch and tag of the remote. {_LEASE}.")
+        return ask(
+            "`git push --mirror` overwrites and deletes every branch and tag of the remote. Push what you mean by name."
+        )
     for does, targets, instead in (
         ("overwrites", forced, _LEASE),
         ("deletes", deleted, "Ask whether it may go; its pull request keeps a copy on most hosts"),
@@ -156,7 +158,7 @@ def _judge_other_tools(call: GuardedCall) -> GuardAnswer | None:
             re.fullmatch(r"(?:.*/)?bfg[\w.-]*\.jar", word) for word in program.words[1:3]
         )
         if is_rewriting and not {"--help", "--version", "--dry-run", "--analyze"} & {*program.words}:
-            return ask(f"`{program.name}` rewrites the whole history. {_BACKUP}.")
+            return ask(f"This call of `{program.name}` rewrites the whole history. {_BACKUP}.")
     return None
 
 

@@ -245,7 +245,8 @@ def _judge_loss(loss: PathLoss, program: Started, home: str) -> Iterator[GuardAn
     elif place:
         # A home folder can be given back its rights; the system can not.
         objects = ask if loss.way == ACCESS and "home folder" in place else block
-        yield objects(f"`{loss.program}` {_VERBS[loss.way]} {place} ({shown}). {_SMALLER}.")
+        written = "" if place.endswith(shown.rstrip("/")) else f" ({shown})"
+        yield objects(f"`{loss.program}` {_VERBS[loss.way]} {place}{written}. {_SMALLER}.")
     elif loss.way == DELETE and is_root_if_empty(loss.path) and loss.path in program.words:
         yield ask(
             f"`{loss.program}` would delete the root of the file system if the variable in {shown} is empty. "

@@ -16,11 +16,14 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
 
 # Folders that programs fill by themselves, and may empty; `~` is the home folder. The setting `allow` adds more.
-FREE_FOLDERS = ("~/.cache", "~/Library/Caches", "~/.npm/_cacache", "~/.local/share/Trash")
+FREE_FOLDERS = (
+    *("~/.cache", "~/Library/Caches", "~/.npm/_cacache", "~/.local/share/Trash", "~/go/pkg/mod", "~/.cargo/registry"),
+    *("~/.m2/repository", "~/.gradle/caches", "~/.nuget/packages", "~/.claude/plans", "~/.gemini/tmp"),
+)
 # Folders of the system on any machine.
 _SYSTEM_FOLDERS = frozenset(("bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr", "System", "Library"))
 _VERBS = {DELETE: "deletes", MOVE: "moves away", OVERWRITE: "overwrites"}
-_INSTEAD = "Work on a copy in the project, or ask the person to do it"
+_INSTEAD = "Work on a copy in the project, or leave it to the person"
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
@@ -34,7 +37,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
                 and _is_outside(loss.path, inside, owned)
                 and (loss.is_tree or os.path.isfile(loss.path))
             ):
-                shown = _shorten(loss.path, call.home)
+                shown = f"{'files in ' if loss.is_narrowed else ''}{_shorten(loss.path, call.home)}"
                 return ask(f"`{loss.program}` {_VERBS[loss.way]} {shown}, which is outside of the project. {_INSTEAD}.")
         if reason := _judge_remote_copy(program):
             return ask(reason)
@@ -91,7 +94,8 @@ def _judge_remote_copy(program: Started) -> str:
 
 
 def _shorten(path: str, home: str) -> str:
-    return f"~{path[len(home) :]}" if home and is_below(path, home) else path
+    plain = os.path.normpath(path)
+    return f"~{plain[len(home) :]}" if home and is_below(plain, home) else plain
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from boathook.shell.command_reading import read_command
 from boathook.shell.started_program import Started
 
 _READ_FIRST = "Save it to a file, read it, and then run the file"
+_READ_FILE = "Read it first, and run it in a command of its own"
 _DECODE_FIRST = "Decode it to a file, read it, and then run the file"
 _GIVES_SHELL = "gives somebody on the network a shell on this machine. Use ssh with an account of its own"
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
@@ -159,7 +160,7 @@ def _judge_saved_files(programs: list[Started]) -> Iterator[str]:
         if is_code_runner(program.name) or program.name in ("source", "."):
             run += [_make_plain(program, path) for path in _list_scripts(program)]
         if any(path in fetched for path in run):
-            yield f"`{program.name}` would run a file that the same command has just fetched. {_READ_FIRST}."
+            yield f"`{program.name}` would run a file that the same command has just fetched. {_READ_FILE}."
         outputs = [_make_plain(program, path) for path in program.outputs]
         outputs += arguments if program.name == "tee" else []
         sources = (program, *program.feeders)
