@@ -87,11 +87,20 @@ def find_read_file(call: GuardedCall) -> GuardAnswer | None:
     if reads:
         gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
         return object_to(gravest.secret, is_copy=gravest.is_copy)
+    if (secret := find_printed_lines(call, flows)) and not is_free(call, secret):
+        return object_to(secret)
     for program in flows.programs:
         for word in program.words[1:]:
             if (secret := judge_settings(call, word)) and program.name in ("cat", "head", "tail", "less", "sed", "bat"):
                 return object_to(secret)
     return None
+
+
+def find_printed_lines(call: GuardedCall, flows: SecretFlows) -> SecretPath | None:
+    """Return the secret that a loop reads line by line and prints."""
+    prints = any(one.name in ("echo", "printf") and not one.outputs for one in flows.programs)
+    loops = [one for pipe in list_pipes(call) for one in pipe if one.name == "done" and prints]
+    return next((found for one in loops for path in one.inputs if (found := judge_tool_path(call, path))), None)
 
 
 def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
