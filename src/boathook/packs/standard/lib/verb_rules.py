@@ -310,8 +310,8 @@ TOOLS: dict[str, ToolRow] = {
     "rpk": ToolRow(3),
     "kaf": ToolRow(3),
     # Secrets and settings
-    "vault": ToolRow(3, "unmount seal", "unwrap unseal"),
-    "bao": ToolRow(3, "seal"),
+    "vault": ToolRow(3, "unmount", "unwrap"),
+    "bao": ToolRow(3),
     "op": ToolRow(3, "suspend"),
     "bw": ToolRow(2),
     "doppler": ToolRow(3),

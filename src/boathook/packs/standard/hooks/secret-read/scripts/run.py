@@ -30,6 +30,7 @@ DUMPS = (
 )
 PASSING = ("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold")
 SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
+MAX_WORDS = 200
 PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
 
 
@@ -90,7 +91,7 @@ def find_read_file(call: GuardedCall) -> GuardAnswer | None:
     if (secret := find_printed_lines(call, flows)) and not is_free(call, secret):
         return object_to(secret)
     for program in flows.programs:
-        for word in program.words[1:]:
+        for word in program.words[1:][:MAX_WORDS]:
             if (secret := judge_settings(call, word)) and program.name in ("cat", "head", "tail", "less", "sed", "bat"):
                 return object_to(secret)
     return None
@@ -105,7 +106,7 @@ def find_printed_lines(call: GuardedCall, flows: SecretFlows) -> SecretPath | No
 
 def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
     """Whether what a program prints goes where it is not shown: into a count, names alone, or the environment."""
-    consumers = [one for one in flows.programs if any(feeder is read.program for feeder in one.feeders)]
+    consumers = flows.consumers.get(id(read.program), [])
     if any(is_names_only(one) for one in consumers):
         return True
     if read.secret.level == CREDENTIAL:

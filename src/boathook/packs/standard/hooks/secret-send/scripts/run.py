@@ -66,10 +66,9 @@ def judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: Ne
         sent += flows.list_fed(program)
         sent += list_searched(program)
         # What other programs write to a descriptor or a pipe with a name cannot be followed.
-        sent += [read.secret for read in flows.reads if leads_to_network(flows, program)]
+        sent += [read.secret for read in flows.reads] if leads_to_network(flows, program) else []
     if any(UNKNOWN in text for text in (*sink.texts, *sink.files)):
-        fed = {id(feeder) for one in flows.programs for feeder in one.feeders}
-        sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in fed]
+        sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in flows.consumers]
         sent += list_substituted(call, flows, program)
     if sink.files or sink.sends_input:
         sent += flows.files.values()
