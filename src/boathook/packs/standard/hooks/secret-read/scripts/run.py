@@ -10,14 +10,10 @@ from typing import Any
 
 from secret_flows import SecretFlows, SecretRead, is_names_only, is_store_dump
 from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
-from written_commands import WrittenCommand, list_assigned, list_pipes, list_variables
+from written_commands import WrittenCommand, is_secret_name, list_assigned, list_pipes, list_variables
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
-SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:secret|token|password|passwd|passphrase|pat|credentials?|apikey)(?:$|_)"
-    r"|(?:api|access|private|secret|encryption|signing|auth)_?key|database_url|connection_string"
-)
 DUMPS = (
     ["env"],
     ["printenv"],
@@ -150,7 +146,7 @@ def find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
         if first.name in ("echo", "printf") and len(pipe) == 1:
             names = [name for raw in first.raws[1:] for name in list_variables(raw)]
         for name in names:
-            if SECRET_NAME.search(name) and name not in assigned and len(pipe) == 1:
+            if is_secret_name(name) and name not in assigned and len(pipe) == 1:
                 return ask(
                     f"This shows the value of {name} to the model. "
                     f'To see whether it is set: `test -n "${name}" && echo set`.'
