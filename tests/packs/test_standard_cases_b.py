@@ -17,7 +17,7 @@ from boathook.guards import GuardedCall
 PACK = Path(__file__).parents[2] / "src/boathook/packs/standard"
 GUARDS = (
     *("protect-files", "secret-read", "secret-send", "secret-scan", "database", "cloud", "publish", "pipelines"),
-    *("preferred-tools", "lock-files", "large-file", "commit-message"),
+    *("preferred-tools", "lock-files", "large-file", "commit-message", "new-dependency"),
 )
 MAIN_KEYS = {"Shell": "command", "Glob": "pattern", "Grep": "pattern"}
 

@@ -19,6 +19,9 @@ _CURL_DATA_LETTERS = re.compile(r"-[a-zA-Z]*?[dFT](.*)", re.DOTALL)
 _FORM_FILE = re.compile(r"(?:^|=)[@<]([^;,]+)")
 
 
+_MAX_WORDS = 500
+
+
 class NetworkSink:
     """What a program sends: the paths of files, texts (with unknown parts), and whether it sends what it reads."""
 
@@ -35,6 +38,8 @@ class NetworkSink:
 def find_network_sink(program: Started) -> NetworkSink | None:
     """Return what a program sends to another machine, or None if it sends nothing."""
     rule = _SINKS.get(program.name)
+    if len(program.words) > _MAX_WORDS:
+        program = program.replace(words=program.words[:_MAX_WORDS])
     if any(NETWORK_FILE.match(path) for path in program.outputs):
         return NetworkSink(sends_input=True)
     sink = rule(program, list(program.words[1:])) if rule else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardedCall
@@ -85,10 +85,10 @@ def list_operands_of(program: Started) -> list[str]:
     return list_operands(program.words[1:])
 
 
-def find_called_tool(program: Started) -> tuple[str, list[str]]:
-    """Return the tool that is called, by an interpreter or as a module of Python if need be, and its operands."""
+def find_called_tool(program: Started, known: Collection[str]) -> tuple[str, list[str]]:
+    """Return the tool that is called, by an interpreter or as a module of Python if it is not a known one, and its operands."""
     operands = list_operands(program.words[1:])
-    if not is_interpreter(program.name):
+    if program.name in known or not is_interpreter(program.name):
         return program.name, operands
     rest = list(program.words[1:])
     called = list_operands(rest[rest.index("-m") + 1 :]) if "-m" in rest else operands

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from program_list import list_all_programs
 from secret_paths import (
@@ -145,6 +146,10 @@ _CODE_READS = re.compile(
 _CODE_USES = re.compile(r"dotenv|existsSync|\.exists\(|\.is_file\(|isfile\(|statSync|os\.stat|unlink|os\.remove")
 
 
+# Longer commands are followed in part: their beginnings are judged, and nothing takes long.
+_MAX_PROGRAMS, _MAX_FEEDERS, _MAX_WORDS = 400, 20, 200
+
+
 class SecretRead:
     """A program that prints or copies a secret."""
 
@@ -160,14 +165,21 @@ class SecretFlows:
         self.reads: list[SecretRead] = []
         # Files that hold a secret now, and what it was.
         self.files: dict[str, SecretPath] = {}
-        self.programs = list_all_programs(call)
+        self.programs = list_all_programs(call)[:_MAX_PROGRAMS]
+        self._redirected = [one for pipe in list_pipes(call) for one in pipe if one.inputs][:_MAX_WORDS]
+        self._secrets: dict[int, list[SecretPath]] = {}
+        # What reads the output of a program, by the identity of the program.
+        self.consumers: dict[int, list[Started]] = {}
         for program in self.programs:
+            for feeder in program.feeders[-_MAX_FEEDERS:]:
+                self.consumers.setdefault(id(feeder), []).append(program)
             self._follow(program)
 
     def _follow(self, program: Started) -> None:
         secrets = self.list_secrets(program)
         if not secrets and (program.name in (*_PRINTERS, *_SEARCHERS, *_TEXT_TAKERS) or is_interpreter(program.name)):
             secrets = [*self._list_by_input(program)][:1]
+        self._secrets[id(program)] = secrets
         is_copy = program.name in (*_COPIERS, *_ARCHIVERS)
         self.reads += [SecretRead(program, secret, is_copy=is_copy) for secret in secrets]
         secrets = secrets or [*self.list_fed(program)][:1]
@@ -210,7 +222,7 @@ class SecretFlows:
         if is_secret_printer(program):
             return [SecretPath(" ".join(map(show_path, program.words[:3])), SETTINGS, "a secret that it prints")]
         takes_folders = takes_whole_folders(program)
-        words = list_read_words(program)
+        words = list(dict.fromkeys(list_read_words(program)))[:_MAX_WORDS]
         secrets = [found for word in words if (found := self.judge(program, word, whole_folder=takes_folders))]
         if program.name in _COPIERS and not self.sends:
             secrets = [one for one in secrets if not self._stays_recognizable(program)]
@@ -234,18 +246,18 @@ class SecretFlows:
             return
         for text in (*program.words[1:], program.input_text, program.script_text):
             if len(text) < 100_000 and _CODE_READS.search(text) and not _CODE_USES.search(text):
-                for match in _QUOTED.finditer(text):
+                for match in islice(_QUOTED.finditer(text), _MAX_WORDS):
                     literal = (match[1] or match[2]).replace("~", self.call.home, 1)
                     if found := find_secret_path(literal.rpartition(" ")[2], self.call.home, sends=self.sends):
                         yield found
 
     def list_fed(self, program: Started) -> Iterator[SecretPath]:
         """Yield the secrets that a program reads from those before it in a pipe, or by `<`."""
-        for feeder in program.feeders:
+        for feeder in program.feeders[-_MAX_FEEDERS:]:
             if is_dump(feeder):
                 yield SecretPath(feeder.name, SETTINGS, "all variables of the environment")
-            yield from self.list_secrets(feeder)
-            yield from (read.secret for read in self.reads if read.program is feeder)
+            known = self._secrets.get(id(feeder))
+            yield from self.list_secrets(feeder) if known is None else known
         yield from self._list_by_input(program)
 
     def _list_by_input(self, program: Started) -> Iterator[SecretPath]:
@@ -255,7 +267,7 @@ class SecretFlows:
 
     def list_inputs(self, name: str) -> list[str]:
         """Return the files that programs of a name read by `<`."""
-        return [path for pipe in list_pipes(self.call) for one in pipe if name in one.words for path in one.inputs]
+        return [path for one in self._redirected if name in one.words for path in one.inputs]
 
 
 def is_secret_printer(program: Started) -> bool:

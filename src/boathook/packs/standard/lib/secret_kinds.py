@@ -130,7 +130,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a Slack app token": (("xapp-",), r"\d-[A-Z0-9]+-\d+-[A-Za-z0-9]+"),
     "a Slack configuration token": (("xoxe.xoxb-", "xoxe.xoxp-", "xoxe-"), r"\d-[A-Z0-9a-z]{100,}"),
     "a Slack workspace token": (("xoxa-2-", "xoxr-2-"), rf"{_A}{{8,48}}"),
-    "a Slack webhook": (("hooks.slack.com/",), r"(?:services|workflows|triggers)/[A-Za-z0-9+/]{40,56}"),
+    "a Slack webhook": (("hooks.slack.com/",), r"(?:services|workflows|triggers)/[A-Za-z0-9+/]{40,80}"),
     "a Discord webhook": (("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"), rf"\d{{17,20}}/{_W}{{60,}}"),
     "a Teams webhook": ((".webhook.office.com/webhookb2/",), rf"{_UUID}@{_UUID}/IncomingWebhook/{_H}{{32}}/{_UUID}"),
     "a Telegram bot token": (("api.telegram.org/bot",), rf"\d{{5,16}}:A{_W}{{34}}"),
@@ -235,7 +235,7 @@ _KEY_END = re.compile(r"-----END [A-Z0-9 ]+-----")
 _EXCUSE = "secret-scan: allow"
 _MAX_CHARS = 4_000_000
 # Rows about text that is not random.
-_NOT_RANDOM = frozenset(("a PuTTY key", "a Sidekiq address", "an AWS secret key", "a private key"))
+_NOT_RANDOM = frozenset(("a Flutterwave key", "a PuTTY key", "a Sidekiq address", "an AWS secret key", "a private key"))
 
 
 class FoundSecret:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from boathook.shell.arguments import UNKNOWN
@@ -133,16 +134,43 @@ _FREE = (
     *(f"*.env.{middle}" for middle in ("example.*", "*.example", "*.sample", "*.template", "test", "testing", "ci")),
     *("example.env", "sample.env", "template.env", "*.example.env", "test.env", "process.env", "import.meta.env"),
 )
-_TABLES = (
-    (CREDENTIAL, _CREDENTIAL_ROWS),
-    (SETTINGS, _SETTINGS_ROWS),
-    (PRIVATE, _PRIVATE_ROWS),
-)
 _PATTERN_SIGNS = re.compile(r"[*?\[\]]")
 _EXTENDED_PATTERN = re.compile(r"[@?*+!]\(([^()|]*)(?:\|[^()]*)?\)")
 _SAVED_ENDINGS = re.compile(r"(?:\.(?:bak|backup|old|orig|save|copy|gz|\d+)|~)$")
 _MAX_LOOKED_AT = 3000
 _KEY_HEADER = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY")
+
+
+class _PathRow:
+    """A row for the end of a path; one that begins with `/` is a whole path."""
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        self.parts = ("\n" + text if text.startswith("/") else text).split("/")
+        self.is_whole, self.kind = text.startswith("/"), kind
+
+    def matches(self, parts: list[str]) -> bool:
+        size = len(self.parts)
+        if len(parts) < size or (self.is_whole and len(parts) != size):
+            return False
+        return all(_matches(part, one) for part, one in zip(parts[-size:], self.parts, strict=True))
+
+
+class _PathRows:
+    """Rows, found by the last part of a path."""
+
+    def __init__(self, rows: Mapping[str, Iterable[str]]) -> None:
+        self.all = [_PathRow(text, kind) for kind, texts in rows.items() for text in texts]
+        self.by_name: dict[str, list[_PathRow]] = {}
+        self.patterns = [row for row in self.all if _PATTERN_SIGNS.search(row.parts[-1])]
+        for row in self.all:
+            if row not in self.patterns:
+                self.by_name.setdefault(row.parts[-1], []).append(row)
+
+    def find(self, parts: list[str]) -> _PathRow | None:
+        """Return the first row that a path ends with."""
+        name = parts[-1]
+        rows = self.all if _PATTERN_SIGNS.search(name) else (*self.by_name.get(name, ()), *self.patterns)
+        return next((row for row in rows if row.matches(parts)), None)
 
 
 class SecretPath:
@@ -216,26 +244,21 @@ def _list_candidates(path: str) -> list[str]:
 
 def _judge_path(path: str, home: str, *, sends: bool) -> tuple[str, str] | None:
     parts = _split(path, home)
-    if not parts or any(_ends_with(parts, row) for row in _FREE):
-        private = _find_row(parts, _PRIVATE_ROWS) if sends and parts else ""
-        return (PRIVATE, private) if private else None
+    if not parts:
+        return None
+    is_free = _FREE_ROWS.find(parts) is not None
     for level, rows in _TABLES:
-        if level == PRIVATE and not sends:
-            continue
-        if kind := _find_row(parts, rows):
-            return level, kind
+        is_counted = sends if level == PRIVATE else not is_free
+        if is_counted and (row := rows.find(parts)):
+            return level, row.kind
     return None
-
-
-def _find_row(parts: list[str], rows: dict[str, tuple[str, ...]]) -> str:
-    return next((kind for kind, patterns in rows.items() if any(_ends_with(parts, one) for one in patterns)), "")
 
 
 def _judge_folder(path: str, *, sends: bool) -> tuple[str, str] | None:
     parts = _split(path.removesuffix("/*").rstrip("/"), "")
-    if any(_ends_with(parts, row) for row in _CREDENTIAL_FOLDERS):
+    if parts and _CREDENTIAL_FOLDER_ROWS.find(parts):
         return CREDENTIAL, "a folder of keys and credentials"
-    if sends and any(_ends_with(parts, row) for row in _PRIVATE_FOLDERS):
+    if parts and sends and _PRIVATE_FOLDER_ROWS.find(parts):
         return PRIVATE, "a folder of keys or certificates"
     return None
 
@@ -248,14 +271,6 @@ def _split(path: str, home: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def _ends_with(parts: list[str], row: str) -> bool:
-    """Whether a path ends with a row; a row that begins with `/` is a whole path."""
-    wanted = ("\n" + row if row.startswith("/") else row).split("/")
-    if len(parts) < len(wanted) or (row.startswith("/") and len(parts) != len(wanted)):
-        return False
-    return all(_matches(part, one) for part, one in zip(parts[-len(wanted) :], wanted, strict=True))
-
-
 def _matches(part: str, row: str) -> bool:
     if fnmatchcase(part, row):
         # A pattern such as `*` is no name yet.
@@ -266,3 +281,13 @@ def _matches(part: str, row: str) -> bool:
 
 def _remove_pattern(text: str) -> str:
     return _PATTERN_SIGNS.sub("", text).strip(UNKNOWN + ".")
+
+
+_TABLES = (
+    (CREDENTIAL, _PathRows(_CREDENTIAL_ROWS)),
+    (SETTINGS, _PathRows(_SETTINGS_ROWS)),
+    (PRIVATE, _PathRows(_PRIVATE_ROWS)),
+)
+_FREE_ROWS, _CREDENTIAL_FOLDER_ROWS, _PRIVATE_FOLDER_ROWS = (
+    _PathRows({"": rows}) for rows in (_FREE, _CREDENTIAL_FOLDERS, _PRIVATE_FOLDERS)
+)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from program_list import is_dry_run, list_operands_of
+from program_list import is_dry_run
 
-from boathook.shell.arguments import find_option_values
+from boathook.shell.arguments import find_option_values, list_operands
 from boathook.shell.started_program import Started
 
 _DESTRUCTIVE = frozenset(
@@ -167,6 +167,57 @@ _AMBIGUOUS = frozenset(
         *("query", "search", "run", "exec", "status", "snapshots", "url"),
     )
 )
+# Options of many tools that have a value and may be before the command.
+_GLOBAL_VALUES = frozenset(
+    (
+        *(
+            "--profile",
+            "--region",
+            "--output",
+            "--endpoint-url",
+            "--project",
+            "--account",
+            "--config",
+            "--context",
+            "--server",
+        ),
+        *(
+            "--namespace",
+            "--url",
+            "--token",
+            "--host",
+            "--user",
+            "--port",
+            "--repo",
+            "--app",
+            "--org",
+            "--env",
+            "--stack",
+            "--zone",
+        ),
+        *(
+            "--subscription",
+            "--resource-group",
+            "--query",
+            "--kubeconfig",
+            "--address",
+            "--vhost",
+            "--cluster",
+            "--log-level",
+        ),
+        *(
+            "--access-token",
+            "--api-key",
+            "--password-file",
+            "--scope",
+            "--team",
+            "--password",
+            "--username",
+            "--endpoints",
+        ),
+        *("-r", "-s", "-a", "-R", "-g", "-c", "-u", "-H", "-t", "-n", "-p", "-e"),
+    )
+)
 _WORD_PARTS = re.compile(r"[-:_./]")
 _COMMAND_WORD = re.compile(r"[a-z][a-z0-9]*(?:[-:_.][a-z0-9]+)*")
 
@@ -181,7 +232,7 @@ class ToolRow:
 
 TOOLS: dict[str, ToolRow] = {
     # Clouds
-    "aws": ToolRow(2, "release stop abort update-secret put-secret-value", begins_with_service=True),
+    "aws": ToolRow(2, "release stop abort close change update-secret put-secret-value", begins_with_service=True),
     "gcloud": ToolRow(7, "stop", "config auth components disable cancel clear"),
     "bq": ToolRow(1),
     "gsutil": ToolRow(1),
@@ -214,7 +265,7 @@ TOOLS: dict[str, ToolRow] = {
     "fly": ToolRow(3, "suspend", "logs"),
     "flyctl": ToolRow(3, "suspend"),
     "vercel": ToolRow(3, "rollback"),
-    "netlify": ToolRow(2),
+    "netlify": ToolRow(2, "unset"),
     "wrangler": ToolRow(4, "rollback", "dev"),
     "firebase": ToolRow(2, less="disable"),
     "railway": ToolRow(3, "down"),
@@ -259,8 +310,8 @@ TOOLS: dict[str, ToolRow] = {
     "rpk": ToolRow(3),
     "kaf": ToolRow(3),
     # Secrets and settings
-    "vault": ToolRow(3, "unmount seal", "unwrap unseal"),
-    "bao": ToolRow(3, "seal"),
+    "vault": ToolRow(3, "unmount", "unwrap"),
+    "bao": ToolRow(3),
     "op": ToolRow(3, "suspend"),
     "bw": ToolRow(2),
     "doppler": ToolRow(3),
@@ -393,8 +444,14 @@ def find_destructive_words(program: Started) -> str:
     if is_dry_run(program):
         return ""
     row = TOOLS.get(program.name)
-    words = _find_verb(list_operands_of(program), row) if row else ""
+    words = _find_verb(_list_command_words(program), row) if row else ""
     return f"{program.name} {words}" if words else _find_option(program)
+
+
+def _list_command_words(program: Started) -> list[str]:
+    """Return the operands of a tool without the values of options that most tools take before a command."""
+    rest = program.words[1:]
+    return list_operands([word for at, word in enumerate(rest) if at == 0 or rest[at - 1] not in _GLOBAL_VALUES])
 
 
 def _find_verb(operands: list[str], row: ToolRow) -> str:
@@ -473,7 +530,9 @@ def find_deleting_request(program: Started) -> str:
         if match and (match[1] or "80") not in _STORE_PORTS:
             continue
         path = re.sub(r"^[a-z]+://", "", address)
-        is_deleting = method == "DELETE" or (method in ("POST", "PUT", "PATCH") and _DELETING_PATHS.search(path))
+        is_deleting = method in ("DELETE", "PURGE") or (
+            method in ("POST", "PUT", "PATCH") and _DELETING_PATHS.search(path)
+        )
         if is_deleting:
             return f"{method} {address.partition('?')[0]}"
     return ""

@@ -12,7 +12,15 @@ from boathook.guards import GuardedCall
 
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 # What shows that a variable is set, and nothing of its value.
-_HARMLESS_EXPANSION = re.compile(r"\$\{#\w+\}|\$\{\w+:?\+[^}]*\}")
+_HARMLESS_EXPANSION = re.compile(r"\$\{#\w+\}|\$\{\w+:?\+[^}]*\}|\$\{\w+:0:[1-6]\}")
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:secret|token|password|passwd|passphrase|pat|credentials?|apikey)(?:$|_)"
+    r"|(?:api|access|private|secret|encryption|signing|auth)_?key|database_url|connection_string"
+)
+# What is about a secret, and is none.
+_ABOUT_SECRET = re.compile(
+    r"(?i)_(?:file|path|name|count|ttl|length|len|type|dir|host|enabled|expir\w+|id|version|limit|header)$"
+)
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _INPUT = ("<", "<>")
 _ATTRIBUTE = "_standard_pipes"
@@ -80,6 +88,11 @@ def _read_pipes(text: str, home: str) -> list[list[WrittenCommand]]:
         if one.operator not in ("|", "|&"):
             pipes.append([])
     return [pipe for pipe in pipes if any(one.words or one.inputs for one in pipe)]
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable is called after a secret."""
+    return _SECRET_NAME.search(name) is not None and _ABOUT_SECRET.search(name) is None
 
 
 def list_variables(raw: str) -> list[str]:

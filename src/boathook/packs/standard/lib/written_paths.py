@@ -19,6 +19,9 @@ _NO_WRITERS = frozenset(
 _REMOVERS = frozenset(("rm", "unlink", "shred", "srm", "trash", "rimraf", "rmdir", "del", "wipe", "trash-put"))
 
 
+_MAX_WORDS, _MAX_PROGRAMS = 1000, 1000
+
+
 class WrittenPath:
     """A path that a call writes or deletes. `path` is from the root, as far as it is known; `shown` is as the agent wrote it."""
 
@@ -52,7 +55,8 @@ def list_written_paths(call: GuardedCall) -> list[WrittenPath]:
         for one in call.writes
         if one.path
     ]
-    for program in call.programs:
+    for whole in call.programs[:_MAX_PROGRAMS]:
+        program = whole if len(whole.words) <= _MAX_WORDS else whole.replace(words=whole.words[:_MAX_WORDS])
         changes = list_path_changes(program) if program.name not in _NO_WRITERS else None
         targets = {change.path.rstrip("/") for change in changes or ()}
         for change in (*list_redirected_paths(program), *(changes or ())):

@@ -15,6 +15,7 @@ from program_list import (
     list_operands_of,
 )
 from sql_rules import find_destructive_code, find_destructive_documents, find_destructive_sql
+from written_commands import list_pipes
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN, find_option_values
@@ -177,6 +178,7 @@ RESETS: tuple[tuple[str, str, str], ...] = (
     ("etcdctl", "del", "--prefix --from-key"),
 )
 RESETS_OF = {name: [row for row in RESETS if row[0] == name] for name in {row[0] for row in RESETS}}
+PACKAGE_MANAGERS = ("yarn", "pnpm", "bun", "npm")
 SCRIPT_RUNNERS = (
     "npm",
     "yarn",
@@ -219,7 +221,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         if BARE_SQL.match(text) and (found := find_destructive_sql(text)):
             return object_to(found)
     for program in list_all_programs(call):
-        if not is_dry_run(program) and not is_free(call, program) and (found := find_deletion(program)):
+        if not is_dry_run(program) and not is_free(call, program) and (found := find_deletion(call, program)):
             return object_to(found)
     return None
 
@@ -244,11 +246,11 @@ def iter_texts(value: Any) -> Iterator[str]:
             yield from iter_texts(one)
 
 
-def find_deletion(program: Started) -> str:
-    return find_sql(program) or find_reset(program) or find_script(program) or find_code(program)
+def find_deletion(call: GuardedCall, program: Started) -> str:
+    return find_sql(call, program) or find_reset(program) or find_script(program) or find_code(program)
 
 
-def find_sql(program: Started) -> str:
+def find_sql(call: GuardedCall, program: Started) -> str:
     name, rest = program.name, list(program.words[1:])
     if name in REDIS_CLIENTS:
         words = [word.upper() for word in (*rest, *program.input_text.split())]
@@ -265,8 +267,15 @@ def find_sql(program: Started) -> str:
     options, files = SQL_CLIENTS[name]
     texts = [*find_option_values(rest, *filter(None, options)), program.input_text]
     texts += list_operands_of(program) if "" in options else []
-    texts += [read_file(program.make_absolute(path)) for path in find_option_values(rest, *files)]
+    files_read = [*find_option_values(rest, *files), *list_piped_files(call, program)]
+    texts += [read_file(program.make_absolute(path)) for path in files_read]
     return next((f"{name}: {found}" for text in texts if text and (found := find_destructive_sql(text))), "")
+
+
+def list_piped_files(call: GuardedCall, program: Started) -> list[str]:
+    """Return the files that a client reads by `<`, or from `cat` before it in a pipe."""
+    inputs = [path for pipe in list_pipes(call) for one in pipe if one.name == program.name for path in one.inputs]
+    return [*inputs, *(word for one in program.feeders if one.name == "cat" for word in list_operands_of(one))]
 
 
 def read_file(path: str) -> str:
@@ -279,7 +288,10 @@ def read_file(path: str) -> str:
 
 
 def find_reset(program: Started) -> str:
-    name, operands = find_called_tool(program)
+    name, operands = find_called_tool(program, RESETS_OF)
+    # Package managers start the programs of packages by their names.
+    if name in PACKAGE_MANAGERS and (called := [word for word in operands if word not in ("run", "exec")]):
+        name, operands = called[0], called[1:]
     for _, words, options in RESETS_OF.get(name, ()):
         wanted = words.split()
         plain = {word.partition("=")[0] for word in program.words[1:]}

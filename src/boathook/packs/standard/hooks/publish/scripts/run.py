@@ -131,13 +131,16 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 
 def find_row(program: Started) -> tuple[str, str] | None:
-    name, operands = find_called_tool(program)
+    name, operands = find_called_tool(program, ROWS_OF)
     arguments = program.words[1:]
+    # `:lib:publish` is a task of a part of the build.
+    if name in ("gradle", "gradlew"):
+        operands = [word.rpartition(":")[2] for word in operands]
     if LOCAL_REGISTRY.search(" ".join(arguments)) or any(word in EXCUSES for word in arguments):
         return None
     for _, words, option, way in ROWS_OF.get(name, ()):
         wanted = words.split()
-        is_there = has_command_words([word.removeprefix(":") for word in operands], wanted, places=3)
+        is_there = has_command_words(operands, wanted, places=3)
         has_needed = not option or any(word.partition("=")[0] == option for word in arguments)
         if is_there and has_needed:
             return " ".join(filter(None, (name, words, option))), way

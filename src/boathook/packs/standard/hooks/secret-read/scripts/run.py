@@ -10,14 +10,10 @@ from typing import Any
 
 from secret_flows import SecretFlows, SecretRead, is_names_only, is_store_dump
 from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
-from written_commands import WrittenCommand, list_assigned, list_pipes, list_variables
+from written_commands import WrittenCommand, is_secret_name, list_assigned, list_pipes, list_variables
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
-SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:secret|token|password|passwd|passphrase|pat|credentials?|apikey)(?:$|_)"
-    r"|(?:api|access|private|secret|encryption|signing|auth)_?key|database_url|connection_string"
-)
 DUMPS = (
     ["env"],
     ["printenv"],
@@ -30,6 +26,7 @@ DUMPS = (
 )
 PASSING = ("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold")
 SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
+MAX_WORDS = 200
 PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
 
 
@@ -87,16 +84,25 @@ def find_read_file(call: GuardedCall) -> GuardAnswer | None:
     if reads:
         gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
         return object_to(gravest.secret, is_copy=gravest.is_copy)
+    if (secret := find_printed_lines(call, flows)) and not is_free(call, secret):
+        return object_to(secret)
     for program in flows.programs:
-        for word in program.words[1:]:
+        for word in program.words[1:][:MAX_WORDS]:
             if (secret := judge_settings(call, word)) and program.name in ("cat", "head", "tail", "less", "sed", "bat"):
                 return object_to(secret)
     return None
 
 
+def find_printed_lines(call: GuardedCall, flows: SecretFlows) -> SecretPath | None:
+    """Return the secret that a loop reads line by line and prints."""
+    prints = any(one.name in ("echo", "printf") and not one.outputs for one in flows.programs)
+    loops = [one for pipe in list_pipes(call) for one in pipe if one.name == "done" and prints]
+    return next((found for one in loops for path in one.inputs if (found := judge_tool_path(call, path))), None)
+
+
 def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
     """Whether what a program prints goes where it is not shown: into a count, names alone, or the environment."""
-    consumers = [one for one in flows.programs if any(feeder is read.program for feeder in one.feeders)]
+    consumers = flows.consumers.get(id(read.program), [])
     if any(is_names_only(one) for one in consumers):
         return True
     if read.secret.level == CREDENTIAL:
@@ -140,7 +146,7 @@ def find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
         if first.name in ("echo", "printf") and len(pipe) == 1:
             names = [name for raw in first.raws[1:] for name in list_variables(raw)]
         for name in names:
-            if SECRET_NAME.search(name) and name not in assigned and len(pipe) == 1:
+            if is_secret_name(name) and name not in assigned and len(pipe) == 1:
                 return ask(
                     f"This shows the value of {name} to the model. "
                     f'To see whether it is set: `test -n "${name}" && echo set`.'

@@ -10,17 +10,13 @@ from fnmatch import fnmatch
 from network_sinks import NETWORK_FILE, NetworkSink, find_network_sink
 from secret_flows import SecretFlows, takes_whole_folders
 from secret_paths import PRIVATE, SecretPath, find_secret_below, find_secret_path
-from written_commands import list_assigned, list_pipes, list_variables
+from written_commands import is_secret_name, list_assigned, list_pipes, list_variables
 
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 from boathook.shell.arguments import UNKNOWN, find_option_values, list_operands
 from boathook.shell.started_program import Started
 
-SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:secret|token|password|passwd|passphrase|pat|credentials?|apikey)(?:$|_)"
-    r"|(?:api|access|private|secret|encryption|signing|auth)_?key"
-)
 THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.|0\.0\.0\.0|\[::1\]|host\.docker\.internal)")
 # Texts that secrets begin with: who searches for them in files and sends what is found, sends secrets.
 SEARCHED = re.compile(r"AKIA|PRIVATE KEY|password|passwd|secret|api_?key|ghp_|sk-|xox[bp]|token", re.IGNORECASE)
@@ -66,10 +62,9 @@ def judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: Ne
         sent += flows.list_fed(program)
         sent += list_searched(program)
         # What other programs write to a descriptor or a pipe with a name cannot be followed.
-        sent += [read.secret for read in flows.reads if leads_to_network(flows, program)]
+        sent += [read.secret for read in flows.reads] if leads_to_network(flows, program) else []
     if any(UNKNOWN in text for text in (*sink.texts, *sink.files)):
-        fed = {id(feeder) for one in flows.programs for feeder in one.feeders}
-        sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in fed]
+        sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in flows.consumers]
         sent += list_substituted(call, flows, program)
     if sink.files or sink.sends_input:
         sent += flows.files.values()
@@ -140,7 +135,7 @@ def judge_variables(call: GuardedCall) -> GuardAnswer | None:
     for pipe in list_pipes(call):
         for at, one in enumerate(pipe):
             names = {name for raw in one.raws[1:] for name in list_variables(raw)}
-            secrets = sorted(name for name in names if SECRET_NAME.search(name) and name not in assigned)
+            secrets = sorted(name for name in names if is_secret_name(name) and name not in assigned)
             if not secrets:
                 continue
             sender = next(
@@ -169,9 +164,7 @@ def sends_variable(raws: list[str], names: list[str]) -> bool:
     )
     addresses = [word for word in list_operands(raws[1:]) if word not in headers]
     used = [name for name in names if any(name in word for word in (*texts, *addresses))]
-    services = [
-        part.lower() for name in used for part in name.split("_") if len(part) > 3 and not SECRET_NAME.search(part)
-    ]
+    services = [part.lower() for name in used for part in name.split("_") if len(part) > 3 and not is_secret_name(part)]
     hosts = " ".join(addresses).lower().partition("?")[0]
     return bool(used) and not any(service in hosts for service in services)
 
