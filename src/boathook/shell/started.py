@@ -237,9 +237,7 @@ class StartedReader:
 
     def _note_outputs(self, outputs: tuple[str, ...], scope: ShellScope) -> None:
         if outputs:
-            self._append(
-                Started((":",), scope.folder, (), outputs, started_by=self._started_by, machine=self._machine)
-            )
+            self._append(Started((":",), scope.folder, (), outputs, started_by=self._started_by, machine=self._machine))
 
     def _list_outputs(self, command: ShellCommand, scope: ShellScope) -> tuple[str, ...]:
         """Return the files that a command is redirected to, also by descriptors that the text opened before."""
