@@ -160,7 +160,7 @@ DIFFERENT = {
     "pass @pre-agent-turn\n  input {}": "so the case cannot have 'input'",
     "pass @pre-step hello": "an event pre-step has no value",
     'pass true\n  event {"tool_name": 1}': "'tool_name' of an event must be a text",
-    "pass true\n  settings {}": "has no settings",
+    "pass true\n  settings {}": "only hooks of a pack have settings",
     "corpus absent.json": "cannot be opened",
     "corpus /absent.json": "must be relative",
 }
@@ -174,14 +174,14 @@ def test_a_case_that_differs_is_described(tmp_path):
         assert DIFFERENT[text] in " ".join(result.messages), text
 
 
-def test_settings_of_a_case_reach_the_hook_by_what_applies_them(tmp_path):
-    hook = make_hook(tmp_path / "obedient")
-
-    def apply_settings(hook: Hook, settings: dict[str, str]) -> Hook:
-        return make_hook(tmp_path / "other", f"exit {settings['code']}")
-
-    [result] = run(hook, 'block x\n  settings {"code": "2"}\n', apply_settings=apply_settings)
-    assert result.status == PASSED
+def test_settings_of_a_case_reach_a_hook_of_a_pack(tmp_path):
+    script = 'case "$AGENT_HOOK_SETTINGS" in *strict*) exit 2 ;; esac'
+    hook = make_hook(tmp_path / "obedient", script)
+    text = 'block x\n  settings {"mode": "strict"}\npass x\n'
+    assert [result.status for result in run(hook.replace(pack="acme/guards"), text)] == [PASSED, PASSED]
+    refused, _ = run(hook, text)
+    assert refused.is_bad
+    assert "only hooks of a pack have settings" in " ".join(refused.messages)
 
 
 def test_an_async_hook_runs_in_the_background_and_its_end_is_awaited(tmp_path):

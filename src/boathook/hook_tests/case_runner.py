@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from boathook.assembly import make_probe_engine
 from boathook.core.catalog import Catalog, Settings
 from boathook.core.hook import ISOLATED, Hook, Http, Prompt
+from boathook.core.json_text import dumps
 from boathook.core.value import Value
 from boathook.core.verdict import Exit
 from boathook.errors import BoathookError
@@ -33,8 +33,6 @@ PASSED, FAILED_CASE, TODO, FIXED, REFUSED_CASE, NOT_RUN = CASE_STATUSES = (
 BAD_STATUSES = (FAILED_CASE, REFUSED_CASE)
 _MAX_WORKERS = 8
 _DRAIN_SECONDS = 5.0
-
-ApplySettings = Callable[[Hook, dict[str, Any]], Hook]
 
 
 class CorpusMiss(Value):
@@ -79,14 +77,12 @@ class RunSetup(Value):
     """What runs of cases have in common. `path` is the tests.txt, `project` the real project of the hooks."""
 
     # `hosts`: also send every case in the words of these agents. `corpus_step`: take only each so-manieth entry of a corpus.
-    # `apply_settings` changes a hook to what `settings` of a case say.
     path: str = ""
     project: str = ""
     rules: CaseRules = CaseRules()
     hosts: tuple[str, ...] = ()
     settings: Settings = Settings()
     corpus_step: int = 1
-    apply_settings: ApplySettings | None = None
 
 
 class _OneRun(Value):
@@ -202,9 +198,9 @@ class CaseRunner:
 
     def _prepare_hook(self, hook: Hook, case: Case) -> Hook:
         if case.settings is not None:
-            if self._setup.apply_settings is None:
-                raise BoathookError(f"the hook '{hook.name}' has no settings: remove the 'settings' line")
-            hook = self._setup.apply_settings(hook, case.settings)
+            if not hook.pack:
+                raise BoathookError(f"only hooks of a pack have settings: remove the 'settings' line of '{hook.name}'")
+            hook = hook.replace(settings=dumps(case.settings))
         return hook.replace(sandbox=ISOLATED, network=False) if self._setup.rules.must_isolate(case) else hook
 
 

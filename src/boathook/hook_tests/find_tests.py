@@ -81,13 +81,12 @@ class HookTestFinder:
 
     def find(self, name: str) -> list[HookTests]:
         """Return the tests of a hook by its name, or of everything at a path; ConfigError if there is no such thing."""
-        if "/" in name or name in (".", "..", TESTS_FILE, *MANIFEST_NAMES):
-            return self._find_at(os.path.abspath(name))
-        named = [hook for hook in self._all.hooks if name in (hook.name, _get_plain_name(hook))]
-        if named:
+        # A name is first: that of a hook in a pack looks like a path.
+        named = [hook for hook in self._all.hooks if name in (hook.name, _get_plain_name(hook), hook.pack)]
+        if named and name:
             names = {hook.name for hook in named}
             return [tests for tests in self._find_for(named) if names & {hook.name for hook in tests.hooks}]
-        if os.path.isdir(name):
+        if "/" in name or name in (".", "..", TESTS_FILE, *MANIFEST_NAMES) or os.path.isdir(name):
             return self._find_at(os.path.abspath(name))
         known = sorted({hook.name for hook in self._all.hooks})
         raise ConfigError(f"there is no hook '{name}' here: {suggest(name, known, 'boathook list shows them')}")

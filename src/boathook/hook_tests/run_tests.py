@@ -10,7 +10,7 @@ from boathook.core.catalog import Settings
 from boathook.core.value import Value
 from boathook.errors import BoathookError
 from boathook.hook_tests.case_report import CaseReport, HookResults
-from boathook.hook_tests.case_runner import NOT_RUN, REFUSED_CASE, ApplySettings, CaseResult, CaseRunner, RunSetup
+from boathook.hook_tests.case_runner import NOT_RUN, REFUSED_CASE, CaseResult, CaseRunner, RunSetup
 from boathook.hook_tests.find_tests import HookTests
 from boathook.hook_tests.python_hooks import is_python_name, load_python_hook, run_python_cases
 from boathook.hook_tests.scratch_folder import ScratchRoot
@@ -24,7 +24,6 @@ class RunOptions(Value):
     settings: Settings = Settings()
     hosts: tuple[str, ...] = ()
     corpus_step: int = 1
-    apply_settings: ApplySettings | None = None
 
 
 def run_all_tests(
@@ -54,7 +53,6 @@ def run_hook_tests(tests: HookTests, root: ScratchRoot, options: RunOptions) -> 
         options.hosts,
         options.settings,
         options.corpus_step,
-        options.apply_settings,
     )
     return HookResults(tests, CaseRunner(root, tests.hooks, setup).run(tests.cases) if tests.cases else ())
 
