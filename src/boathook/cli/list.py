@@ -159,10 +159,14 @@ def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
         echo(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
         return
     own_calls = [hook for hook in hooks if hook.state_reason == IS_INSTALLED_CALL]
-    hooks = [hook for hook in hooks if hook.state_reason != IS_INSTALLED_CALL]
+    off = [hook.pack for hook in hooks if hook.is_off_in_pack]
+    hooks = [hook for hook in hooks if hook.state_reason != IS_INSTALLED_CALL and not hook.is_off_in_pack]
     if own_calls:
         files = ", ".join(sorted({hook.path for hook in own_calls}))
         echo(f"boathook is installed in {files} ({format_count(len(own_calls), 'event')}).", "dim")
+    for pack in dict.fromkeys(off):
+        count = format_count(off.count(pack), "hook")
+        echo(f"{count} of {pack} not turned on (boathook pack list shows them).", "dim")
     if not hooks:
         echo("There are no other hooks. Create one: boathook new my-hook --event pre-tool-call")
         return

@@ -26,6 +26,8 @@ from boathook.ledger.schema import LedgerRecord
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _HEADERS = ("TIME (UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS")
 _WIDTHS = (19, 12, 19, 12, 8, 0)
+# Of a pack many hooks are asked together, and most have no opinion.
+_MAX_NAMES = 3
 _STYLES = {"block": "red", "stop": "bold red", "ask": "yellow", "failed": "yellow", "timeout": "yellow"}
 
 
@@ -179,11 +181,22 @@ def describe_other_record(record: LedgerRecord) -> str:
 
 
 def _describe_hooks(record: LedgerRecord) -> Iterator[str]:
+    yield from (text for text, is_quiet in _list_runs(record) if not is_quiet)
+    yield from _shorten_names([text for text, is_quiet in _list_runs(record) if is_quiet], "without an opinion")
+    yield from (f"{entry['hook']} (async)" for entry in record.get("background") or ())
+    yield from _shorten_names([f"{entry['hook']} (skipped)" for entry in record.get("skipped") or ()], "skipped")
+    if record.get("degraded"):
+        yield f"[{record['host']} could not do all of it: boathook why {record['id']}]"
+
+
+def _list_runs(record: LedgerRecord) -> Iterator[tuple[str, bool]]:
+    """Yield each hook that ran, with what it decided if that was not the decision, and whether it had no opinion."""
     for run in record.get("hooks") or ():
         word = run["decision"] if run["status"] == OK else run["status"]
         word = "allowed by a person" if run.get("allowed") else word
-        yield run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"
-    yield from (f"{entry['hook']} (async)" for entry in record.get("background") or ())
-    yield from (f"{entry['hook']} (skipped)" for entry in record.get("skipped") or ())
-    if record.get("degraded"):
-        yield f"[{record['host']} could not do all of it: boathook why {record['id']}]"
+        yield (run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"), word == "none"
+
+
+def _shorten_names(names: list[str], what: str) -> list[str]:
+    """Return names, or how many there are if these are too many for a line."""
+    return [f"{len(names)} {what}"] if len(names) > _MAX_NAMES else names

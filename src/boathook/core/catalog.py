@@ -123,6 +123,8 @@ class Catalog(Value):
                 for hook in self.find_hooks(event.kind)
                 if not can_take_part(hook)
                 and hook.state_reason != IS_INSTALLED_CALL
+                # What a pack brings besides, or a person turned off, was not meant.
+                and not hook.is_off_in_pack
                 and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))
             )
             + self._list_file_skips()

@@ -261,6 +261,11 @@ class Hook(Value):
         return resolve_copy_path(self.approval.copy_folder, index, self.approval.roots[index]) if index else ""
 
     @property
+    def is_off_in_pack(self) -> bool:
+        """Whether its pack brings it and it is not turned on."""
+        return bool(self.pack) and self.state == DISABLED
+
+    @property
     def state_text(self) -> str:
         """Return the state and its reason, which may begin with the state."""
         reason = self.state_reason.removeprefix(f"{self.state.replace('-', ' ')}: ")
