@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -70,9 +71,8 @@ def find_protection(locations: Locations, hooks: Iterable[Hook]) -> tuple[Protec
                 known[path] = place.replace(path=path)
     roots = dict.fromkeys(path for one in (home, *locations.projects) for path in (one, os.path.realpath(one)))
     variables = tuple(name for name in FOLDER_VARIABLES if env.get(name.encode()))
-    agents = tuple(_describe_agent(setup) for setup in list_setups() if setup.off_words or setup.home[0])
     switches = tuple(_list_switches(locations, home))
-    return Protection(tuple(known.values()), agents, home, tuple(roots), variables, switches), (registry,)
+    return Protection(tuple(known.values()), _describe_agents(), home, tuple(roots), variables, switches), (registry,)
 
 
 def _list_user_places(locations: Locations) -> Iterator[ProtectedPlace]:
@@ -174,6 +174,11 @@ def _list_installation_places(installations: list[dict[str, object]], locations:
 
 def _is_in_any(path: str, folders: list[str]) -> bool:
     return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+@functools.cache
+def _describe_agents() -> tuple[AgentProgram, ...]:
+    return tuple(_describe_agent(setup) for setup in list_setups() if setup.off_words or setup.home[0])
 
 
 def _describe_agent(setup: Setup) -> AgentProgram:

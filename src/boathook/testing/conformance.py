@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,15 +198,22 @@ def check_command(
 
 @contextlib.contextmanager
 def _enter(workspace: Workspace) -> Iterator[None]:
-    before, environment = dict(os.environ), workspace.environment
+    before = dict(os.environ)
     try:
-        os.environ.clear()
-        os.environ.update(environment)
+        _replace_environment(workspace.environment)
         with contextlib.chdir(workspace.cwd):
             yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        _replace_environment(before)
+
+
+def _replace_environment(variables: Mapping[str, str]) -> None:
+    """Set the variables of this process; those that stay are not touched, because there are many."""
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    for name, value in variables.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 @dataclass
