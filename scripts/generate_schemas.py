@@ -36,7 +36,7 @@ TOML_TYPES: Types = {
     fields.NAME_LIST: lambda _: {"type": "array", "items": {"type": "string", "minLength": 1}},
     fields.TABLE: lambda field: build_object(field.fields, TOML_TYPES),
     fields.NAMED_TABLES: lambda field: {"type": "array", "items": _build_named_table(field)},
-    fields.SOURCE_LIST: lambda field: {"type": "array", "items": {"enum": [*field.words]}},
+    fields.SOURCE_LIST: lambda field: {"type": "array", "items": {"enum": [*field.words]}, "minItems": field.low},
     fields.PROJECT_TABLES: lambda field: {"type": "array", "items": _build_project_table(field)},
 }
 # A YAML reader makes numbers and flags of words such as 1.5 and true; where text is wanted they are text.

@@ -201,19 +201,21 @@ def test_list_shows_the_hooks_of_a_disabled_source_in_one_line(codex):
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "message"),
+    ("text", "key", "example"),
     [
-        ("sources = []", "hooks.sources", "'sources' is empty; 'hook-md' and 'settings' are used"),
+        ("sources = []", "hooks.sources", '["hook-md", "settings"]'),
         (
             '[[hooks.projects]]\nproject = "/p"\nsources = []',
-            "hooks.projects",
-            "'sources' of a project is empty; what counts for other projects is used",
+            "hooks.projects.sources",
+            '["hook-md", "settings", "codex"]',
         ),
     ],
 )
-def test_an_empty_list_of_sources_is_an_error_and_turns_nothing_off(codex, text, key, message):
+def test_an_empty_list_of_sources_is_an_error_and_turns_nothing_off(codex, text, key, example):
     config = read_config(codex, f"[hooks]\n{text}\n")
-    assert [(one.level, one.key, one.message) for one in config.diagnostics] == [(ERROR, key, message)]
+    (one,) = config.diagnostics
+    assert (one.level, one.key, one.message) == (ERROR, key, "'sources' is empty; it is ignored")
+    assert one.fix == f"for example sources = {example}"
     assert config.source_rules == ()
 
 

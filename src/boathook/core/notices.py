@@ -251,7 +251,8 @@ def _find_known_place(path: str, projects: Sequence[str]) -> str:
     """Return the place of a file below a project, "" unless it is a plain one that a source reads in every project."""
     roots = [f"{project.rstrip('/')}/" for project in projects]
     places = [path.removeprefix(root) for root in roots if path.startswith(root)]
-    return next(filter(None, map(_describe_place, places)), "")
+    described = [_describe_place(place) for place in places]
+    return next((place for place in described if place), "")
 
 
 def _describe_place(place: str) -> str:

@@ -95,7 +95,7 @@ class Field(Value):
             size = len(value) if base is str else value
             return value in self.words if self.words else self.low <= size <= self.high
         items = value if base is list else value.values() if base is dict else (value,)
-        return accepts is None or all(map(accepts, items))
+        return (base is not list or len(value) >= self.low) and (accepts is None or all(map(accepts, items)))
 
     def find_nearest(self, value: Any) -> Any:
         """Return what is still good of a wrong value; None if nothing is."""
@@ -280,6 +280,7 @@ _SOURCES_FIELD = _user(
     SOURCE_LIST,
     "the files of hooks that are read; a list without `hook-md` or `settings` turns these off",
     list(_DEFAULT_SOURCE_NAMES),
+    low=1,
     words=_SOURCE_NAMES,
     tolerant=True,
 )
@@ -289,7 +290,11 @@ _PROJECT_FIELDS = (
         consequence="the sources are for no project",
         example="/path/to/project",
     ),
-    _SOURCES_FIELD.replace(about="the files of hooks that are read there, instead of `hooks.sources`", default=None),
+    _SOURCES_FIELD.replace(
+        about="the files of hooks that are read there, instead of `hooks.sources`",
+        default=None,
+        example=[*_DEFAULT_SOURCE_NAMES, "codex"],
+    ),
 )
 HOOKS_TOML_FIELDS = (
     Field("enabled", FLAG, "false disables all hooks (in a project's file: its own)", default=True),
@@ -527,6 +532,8 @@ class FieldChecker:
         if field.explain is not None and isinstance(value, str):
             return field.explain(value)
         message = f"'{field.key}' must be {field.expectation}"
+        if isinstance(value, list) and len(value) < field.low:
+            return f"'{field.key}' is empty", self._show_example(field)
         if isinstance(value, list) and field.type.base is list and field.words:
             wrong = next(item for item in value if item not in field.words)
             hint = suggest(wrong, field.words, self._show_example(field)) if isinstance(wrong, str) else ""

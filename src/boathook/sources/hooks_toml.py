@@ -62,26 +62,9 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
     tables: dict[str, Any] = {key: values.pop(key) for key in ("enabled", "defaults", "sandbox") if key in values}
     tables["disable"] = tuple(table["name"] for table in values.pop("disable", ()))
     tables["override"] = tuple((table.pop("name"), table) for table in values.pop("override", ()))
-    _report_empty_lists(checker, data)
     rules = _take_source_rules(values)
     diagnostics = (*checker.diagnostics, *_list_turned_off(path, rules))
     return HooksConfig(path, scope, **tables, settings=values, diagnostics=diagnostics, source_rules=rules, packs=packs)
-
-
-def _report_empty_lists(checker: FieldChecker, data: dict[str, Any]) -> None:
-    """Report lists of sources that name none: every guard would be off, which `enabled` says more plainly."""
-    hooks = data.get(HOOKS_FIELD.key)
-    if checker.scope != USER or not isinstance(hooks, dict):
-        return
-    tables = hooks.get("projects")
-    listed = tables if isinstance(tables, list) else []
-    defaults = " and ".join(f"'{name}'" for name in list_default_sources())
-    fix = "name some, or remove it; enabled = false turns all hooks off"
-    if hooks.get("sources") == []:
-        checker.report(ERROR, "hooks.sources", f"'sources' is empty; {defaults} are used", fix)
-    if any(isinstance(table, dict) and table.get("sources") == [] for table in listed):
-        message = "'sources' of a project is empty; what counts for other projects is used"
-        checker.report(ERROR, "hooks.projects", message, fix)
 
 
 def _take_source_rules(values: dict[str, Any]) -> SourceRules:
