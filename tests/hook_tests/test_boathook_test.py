@@ -141,6 +141,18 @@ def test_an_untrusted_hook_is_tested_as_it_is_but_only_in_a_sandbox(project):
     assert "not run: denied" in denied.stdout
 
 
+@pytest.mark.skipif(not CAN_ISOLATE, reason="no bubblewrap here")
+def test_code_in_tests_is_isolated_even_if_the_hook_is_trusted(project):
+    outside = project.base / "outside"
+    outside.mkdir()
+    cases = f"pass ls\n  program helper touch {outside}/$AGENT_HOOK_NAME\n"
+    write_guard(project, "theirs", "project", script="helper || true; exit 0", cases=cases)
+    write_guard(project, "mine", "user", script="helper || true; exit 0", cases=cases)
+    project.trust()
+    done = project.run("test")
+    assert (done.returncode, [path.name for path in outside.iterdir()]) == (0, ["mine"]), done.stdout
+
+
 def test_tests_are_not_covered_by_trust(project):
     folder = write_guard(project, scope="project")
     (folder / "tests").mkdir()

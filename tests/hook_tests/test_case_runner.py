@@ -154,6 +154,9 @@ DIFFERENT = {
     "pass true\n  leaves x/": "it left no folder x/",
     "pass echo a >x\n  leaves x\n    b": "the file x is not as expected; it has: 'a\\n'",
     "pass echo a >x\n  leaves x b": "the file x does not have 'b'",
+    "pass ln -s /etc/passwd x\n  leaves x root": "x is a link that leaves the scratch project",
+    "pass ln -s /etc x\n  leaves x/passwd root": "x/passwd is a link that leaves the scratch project",
+    "pass mkdir -p x/y; chmod 0 x/y x\n  leaves gone": "it left no file gone",
     # A failure is no answer, even where `on_failure` makes a block of it.
     "block exit 3": "the hook failed: exit code 3",
     "pass answer\n  program answer echo '{'": "the hook unreadable",
@@ -227,6 +230,10 @@ def test_a_case_is_sent_in_the_words_of_an_agent(tmp_path):
     shell = make_hook(tmp_path / "c", "exit 2", matcher="{tool: '^Shell$'}")
     [all_agents] = run(shell, "block ls\n", hosts=list_host_names())
     assert (all_agents.status, all_agents.messages) == (PASSED, ())
+    gate = make_hook(tmp_path / "e", "exit 2", trigger="pre-agent-turn-stop", matcher="{}")
+    [lost] = run(gate, "block\n", hosts=("kiro-cli",))
+    assert (lost.status, lost.host) == (FAILED_CASE, "kiro-cli")
+    assert lost.messages == ("in kiro-cli: the agent cannot refuse at pre-agent-turn-stop",)
     [absent] = run(make_hook(tmp_path / "d", "true", trigger="pre-step", matcher="{}"), "pass\n", hosts=("codex",))
     assert (absent.status, absent.messages) == (PASSED, ("codex has no event for this: pre-step",))
 

@@ -104,6 +104,9 @@ def _list_other_changes(now: Any, before: Any, main_key: str) -> list[str]:
 
 def _compare_file(left: LeftFile, scratch: ScratchFolder) -> str:
     path = scratch.resolve(left.path)
+    # An isolated hook cannot read what is elsewhere, and must not have it shown either.
+    if not os.path.realpath(path).startswith(f"{scratch.base}/"):
+        return f"{left.path} is a link that leaves the scratch project"
     if left.path.endswith("/"):
         return "" if os.path.isdir(path) else f"it left no folder {left.path}"
     try:

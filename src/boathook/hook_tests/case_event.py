@@ -146,6 +146,12 @@ def send_through_host(event: Event, host_name: str) -> Event | None:
     return received.replace(work_dir=event.work_dir)
 
 
+def can_host_refuse(event: Event, host_name: str) -> bool:
+    """Whether a block reaches an agent at an event that it sent."""
+    rows = [row for row in load_host(host_name).events if event.kind.name in row.kind_names]
+    return any(row.get_template("block") or row.get_template("stop") for row in rows)
+
+
 def _find_host_event(event: Event, host: Host) -> HostEvent | None:
     """Return the event of an agent for one of ours; some agents have one for each tool."""
     rows = [row for row in host.events if event.kind.name in row.kind_names]

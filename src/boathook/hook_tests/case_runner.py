@@ -12,11 +12,11 @@ from boathook.core.catalog import Catalog, Settings
 from boathook.core.hook import ISOLATED, Hook, Http, Prompt
 from boathook.core.json_text import dumps
 from boathook.core.value import Value
-from boathook.core.verdict import Exit
+from boathook.core.verdict import Exit, Verdict
 from boathook.errors import BoathookError
 from boathook.hook_tests.case import CORPUS, Case
 from boathook.hook_tests.case_check import Observed, find_differences, is_expected
-from boathook.hook_tests.case_event import choose_main_key, make_case_event, send_through_host
+from boathook.hook_tests.case_event import can_host_refuse, choose_main_key, make_case_event, send_through_host
 from boathook.hook_tests.corpus_file import CorpusEntry, read_corpus, resolve_corpus
 from boathook.hook_tests.scratch_folder import ScratchFolder, ScratchRoot
 from boathook.process.sandbox import probe_sandbox_levels
@@ -193,7 +193,7 @@ class CaseRunner:
             if verdict.background:
                 engine.drain(max(hook.timeout for hook in hooks) + _DRAIN_SECONDS)
         observed = Observed(verdict, tuple(ends), main_key)
-        differences = find_differences(case, observed, scratch)
+        differences = find_differences(case, observed, scratch) or _list_lost_answers(run, verdict)
         return _RunEnd(run, FAILED_CASE if differences else PASSED, observed.word, differences)
 
     def _prepare_hook(self, hook: Hook, case: Case) -> Hook:
@@ -202,6 +202,14 @@ class CaseRunner:
                 raise BoathookError(f"only hooks of a pack have settings: remove the 'settings' line of '{hook.name}'")
             hook = hook.replace(settings=dumps(case.settings))
         return hook.replace(sandbox=ISOLATED, network=False) if self._setup.rules.must_isolate(case) else hook
+
+
+def _list_lost_answers(run: _OneRun, verdict: Verdict) -> tuple[str, ...]:
+    """Return what an agent would not do although a hook refuses: a guard that is asked there guards nothing."""
+    if not run.host or not verdict.is_blocked:
+        return ()
+    can_refuse = can_host_refuse(verdict.original, run.host)
+    return () if can_refuse else (f"the agent cannot refuse at {verdict.original.kind.name}",)
 
 
 def _make_entry_case(case: Case, entry: CorpusEntry) -> Case:

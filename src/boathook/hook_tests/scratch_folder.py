@@ -92,9 +92,7 @@ class ScratchRoot:
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        for folder, _, _ in os.walk(self._folder):
-            os.chmod(folder, 0o700)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove_tree(self._folder)
 
     def prepare(self, hooks: tuple[Hook, ...], real_project: str, *, with_git: bool) -> None:
         """Prepare what the cases of some hooks share, so that several threads can make folders afterwards."""
@@ -124,7 +122,7 @@ class ScratchRoot:
         return scratch
 
     def remove_folder(self, scratch: ScratchFolder) -> None:
-        shutil.rmtree(scratch.base, ignore_errors=True)
+        _remove_tree(scratch.base)
 
     def _add_programs(self, folder: str, case: Case, hooks: tuple[Hook, ...]) -> None:
         linked = {name: path for hook in hooks for name, path in self._own_programs[_get_key(hook)].items()}
@@ -233,6 +231,18 @@ def _write_files(snapshot: Snapshot, root: str) -> None:
             with open(path, "xb") as file:
                 file.write(item.data)
             os.chmod(path, 0o755 if item.mode & 0o111 else 0o644)
+
+
+def _remove_tree(root: str) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    if not os.path.lexists(root):
+        return
+    # A hook has left a folder that nobody may enter; links to folders elsewhere stay as they are.
+    for top, folders, _ in os.walk(root):
+        for name in folders:
+            if not os.path.islink(f"{top}/{name}"):
+                os.chmod(f"{top}/{name}", 0o700)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def _write_text(path: str, text: str) -> None:
