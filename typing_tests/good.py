@@ -303,4 +303,4 @@ assert_type(reading.programs, tuple[Started, ...])
 assert_type(reading.programs[0].words, tuple[str, ...])
 assert_type(reading.programs[0].code_sources, tuple[Started, ...])
 assert_type(reads_code_from_stdin(reading.programs[0]), bool)
-assert_type(UNKNOWN, str)
+hidden: str = UNKNOWN
