@@ -523,6 +523,32 @@ def bench_selection(rounds: int) -> list[Row]:
     return [row]
 
 
+def bench_reading(rounds: int) -> list[Row]:
+    import shlex
+
+    from boathook.shell import read_command
+
+    commands = (
+        *("git status --short", "cd src && make -j4 test 2>&1 | tee log", 'grep -rn "some text" src/ | head -20'),
+        *("find . -name '*.py' -exec wc -l {} +", 'for f in a b c; do echo "$f: $(wc -l < $f)"; done'),
+        "sudo docker run --rm -v $PWD:/work image sh -c 'pip install -e . && pytest -q'",
+    )
+
+    def reading(read: Callable[[str], object]) -> Measure:
+        def once() -> float:
+            start = time.perf_counter()
+            for _ in range(20):
+                for command in commands:
+                    read(command)
+            return (time.perf_counter() - start) / (20 * len(commands))
+
+        return once
+
+    row = Row("reading what a shell command starts", "`shlex.split`", 0)
+    interleave(rounds, [(row, reading(read_command), reading(shlex.split))])
+    return [row]
+
+
 def bench_stack(rounds: int) -> list[Row]:
     import stack
 
@@ -654,6 +680,7 @@ def main() -> None:
         rows += bench_sources(folder, launcher, options.rounds, entry_path)
         rows += bench_packs(folder, launcher, min(options.rounds, 30), entry_path)
         rows += bench_selection(options.rounds)
+        rows += bench_reading(options.rounds)
         rows += bench_stack(options.rounds)
         memory = "\n\n".join((text, bench_memory(folder), bench_empty(options.rounds)))
         launcher.close()

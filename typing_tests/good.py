@@ -28,6 +28,7 @@ from boathook import (
     tool_name,
     where,
 )
+from boathook.shell import UNKNOWN, CommandReading, Started, read_command, reads_code_from_stdin
 
 C = TypeVar("C", bound=Context)
 hooks = Hooks(on_failure="allow")
@@ -293,3 +294,13 @@ builder = (
     .with_tools(read, write)
 )
 assert_type(builder, AgentBuilder)
+
+
+# The shell reader
+reading = read_command("echo a | sh", "/work", {"HOME": "/home/me"})
+assert_type(reading, CommandReading)
+assert_type(reading.programs, tuple[Started, ...])
+assert_type(reading.programs[0].words, tuple[str, ...])
+assert_type(reading.programs[0].code_sources, tuple[Started, ...])
+assert_type(reads_code_from_stdin(reading.programs[0]), bool)
+hidden: str = UNKNOWN

@@ -135,6 +135,8 @@ def test_a_program_on_another_machine_names_it_and_no_folder() -> None:
 
     assert (there.words, there.machine, there.folder) == (("ls",), "host", "")
     assert here.machine == ""
+    programs = _read("kubectl exec -n x pod -- sh -c 'rm -r x'")
+    assert [(one.name, one.machine) for one in programs] == [("kubectl", ""), ("sh", "pod"), ("rm", "pod")]
 
 
 UNKNOWN_WORDS = {

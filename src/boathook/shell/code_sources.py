@@ -165,6 +165,8 @@ class CodeSources:
 
     def find(self, started: Started) -> tuple[Started, ...]:
         """Return the programs that the code comes from which a program runs."""
+        if not (started.feeders or started.substituted or self._files):
+            return ()
         sources: list[tuple[Started, ...]] = []
         if reads_code_from_stdin(started):
             sources.append(started.feeders)

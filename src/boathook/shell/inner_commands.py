@@ -11,6 +11,7 @@ from boathook.shell.arguments import UNKNOWN, find_option_values, get_program_na
 from boathook.shell.code_commands import list_code_commands
 from boathook.shell.code_input import CODE_FILE, CODE_INPUT, CODE_WORD, INPUT_FILES, find_code_use
 from boathook.shell.command_carriers import (
+    COMMANDS_BEHIND,
     LAST_TEXT_OPERANDS,
     OPTION_TEXTS,
     REMOTE_PROGRAMS,
@@ -121,7 +122,8 @@ def _list_own_texts(started: Started) -> list[InnerCommand] | None:
 
 def _list_argument_texts(started: Started) -> list[str]:
     """Return words that are command lines by themselves, of programs that may run what they are called with."""
-    if started.name not in _COMMAND_TAKERS and is_known_program(started.name):
+    is_known = is_known_program(started.name) or started.name in (*COMMANDS_BEHIND, *OPTION_TEXTS)
+    if started.name not in _COMMAND_TAKERS and is_known:
         return []
     texts: list[str] = []
     before = ""

@@ -384,7 +384,7 @@ class StartedReader:
         read_paths = read_paths or [path for script in self._loop_scripts for path in scope.list_script_paths(script)]
         names = [text for text in started.words[1:] if text.isidentifier()]
         for name in names:
-            # The last one has all that is left; only a single word can be told from a list of paths.
+            # The last one has all that is left; with several names, it is not known where the text is cut.
             is_text = bool(match) and started.name == "read" and len(names) == 1
             if is_text:
                 scope.assign(name, scope.written.get(path, UNKNOWN).strip())
