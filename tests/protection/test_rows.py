@@ -27,7 +27,20 @@ SPELLINGS = (
     *("features={hooks=false}", "features = { hooks = false }", "features={a=1, hooks=false}", "features.hooks=false"),
     'features."hooks"=false',
 )
-CHANGING = {"install", "uninstall", "trust", "untrust", "deny", "convert", "ledger", "new", "doctor", "allow", "unlock", "pack"}
+CHANGING = {
+    "install",
+    "uninstall",
+    "trust",
+    "untrust",
+    "deny",
+    "convert",
+    "ledger",
+    "new",
+    "doctor",
+    "allow",
+    "unlock",
+    "pack",
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
