@@ -25,6 +25,7 @@ Types = dict[fields.FieldType, Callable[[Field], Schema]]
 FOLDER = Path(__file__).resolve().parent.parent / "docs/reference/schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
+NAME_PATTERN = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{fields.MAX_NAME_CHARS - 1}}}"
 TOML_TYPES: Types = {
     fields.TEXT: lambda _: {"type": "string"},
     fields.MODEL: lambda _: {"type": "string", "pattern": ":"},
@@ -38,6 +39,14 @@ TOML_TYPES: Types = {
     fields.NAMED_TABLES: lambda field: {"type": "array", "items": _build_named_table(field)},
     fields.SOURCE_LIST: lambda field: {"type": "array", "items": {"enum": [*field.words]}, "minItems": field.low},
     fields.PROJECT_TABLES: lambda field: {"type": "array", "items": _build_project_table(field)},
+    fields.PACK_TABLES: lambda _: {
+        "type": "object",
+        "propertyNames": {"pattern": rf"^{NAME_PATTERN}/{NAME_PATTERN}(?![\s\S])"},
+        "additionalProperties": {
+            **build_object(fields.PACK_TOML_FIELDS, TOML_TYPES),
+            "additionalProperties": {"type": "object"},
+        },
+    },
 }
 # A YAML reader makes numbers and flags of words such as 1.5 and true; where text is wanted they are text.
 YAML_TEXT = ["string", "number", "boolean"]
@@ -47,7 +56,7 @@ YAML_TYPES: Types = {
     fields.SHORT_TEXT: lambda field: {"type": YAML_TEXT, "minLength": 1, "maxLength": field.high},
     fields.HOOK_NAME: lambda _: {
         "type": YAML_TEXT,
-        "pattern": rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{fields.MAX_NAME_CHARS - 1}}}(?![\s\S])",
+        "pattern": rf"^{NAME_PATTERN}(?![\s\S])",
         "minimum": 0,
     },
     fields.EVENT_NAME: lambda _: {"enum": [*SPELLINGS]},
@@ -60,6 +69,11 @@ YAML_TYPES: Types = {
         "oneOf": [{"enum": [*field.words]}, {"type": "array", "items": {"enum": [*field.words]}}]
     },
     fields.MAPPING: lambda field: build_object(field.fields, YAML_TYPES),
+    fields.LINE: lambda _: {"type": YAML_TEXT, "minLength": 1},
+    fields.HOOK_LIST: lambda _: {
+        "type": [*YAML_TEXT, "array"],
+        "items": {"type": YAML_TEXT, "pattern": rf"^{NAME_PATTERN}(?![\s\S])"},
+    },
 }
 
 
@@ -143,7 +157,11 @@ def _list_matcher_rules(events: dict[str, tuple[EventKind, list[str]]]) -> Itera
 
 
 def _build_hooks_toml() -> Schema:
-    return {"title": "hooks.toml", **build_object((fields.HOOKS_FIELD,), TOML_TYPES)}
+    return {"title": "hooks.toml", **build_object((fields.HOOKS_FIELD, fields.PACKS_FIELD), TOML_TYPES)}
+
+
+def _build_pack_md() -> Schema:
+    return {"title": "Frontmatter of PACK.md", **build_object(fields.PACK_MD_FIELDS, YAML_TYPES)}
 
 
 def _build_output(command: str) -> Schema:
@@ -153,6 +171,7 @@ def _build_output(command: str) -> Schema:
 SCHEMAS: dict[str, Callable[[], Schema]] = {
     "hook-md.json": _build_hook_md,
     "hooks-toml.json": _build_hooks_toml,
+    "pack-md.json": _build_pack_md,
     **{f"output-{name.replace(' ', '-')}.json": partial(_build_output, name) for name in OUTPUT_SCHEMAS},
 }
 

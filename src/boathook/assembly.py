@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from boathook.catalog_cache.format import load_compiled
+from boathook.catalog_cache.format import compiled_path, load_compiled
 from boathook.core.hook import BuiltIn
 from boathook.core.value import Value
 from boathook.core.verdict import Policy
@@ -105,7 +105,7 @@ def load(
     setup = _EngineSetup(
         catalog,
         ProcessRunner(),
-        _make_job_context(catalog, locations.start),
+        _make_job_context(catalog, locations),
         locations.state,
         recorder,
         can_ask=can_ask,
@@ -278,7 +278,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     setup = _EngineSetup(
         catalog,
         ProcessRunner(spawn, exclusive=True),
-        _make_job_context(catalog, locations.start, sender.project),
+        _make_job_context(catalog, locations, sender.project),
         locations.state,
         recorder,
         can_ask=sender.can_ask,
@@ -363,9 +363,12 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
     return loaded.catalog
 
 
-def _make_job_context(catalog: Catalog, start: str, host_project: str = "") -> JobContext:
+def _make_job_context(catalog: Catalog, locations: Locations, host_project: str = "") -> JobContext:
     projects = tuple([SourceProject(one.name, one.dialect, catalog.find_project(one.name)) for one in SOURCES])
-    return JobContext(projects, catalog.settings.model, host_project, marks=_list_project_marks(), start=start)
+    # Where no catalogue may be kept, nothing else that runs may be.
+    cache = f"{locations.cache}/code" if compiled_path(locations) else ""
+    marks, start = _list_project_marks(), locations.start
+    return JobContext(projects, catalog.settings.model, host_project, marks=marks, start=start, code_cache=cache)
 
 
 def _list_project_marks() -> tuple[str, ...]:

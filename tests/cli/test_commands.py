@@ -226,7 +226,7 @@ def test_check_of_another_file_lists_what_it_takes(project: ScratchProject) -> N
     done = project.run("check", str(project.path / "notes.txt"))
     assert done.returncode == 1
     assert (
-        "is not one of these: a HOOK.md, a hook folder, a folder of hooks, a hooks.toml, a settings.json or a project"
+        "is not one of these: a HOOK.md, a hook folder, a folder of hooks, a pack, a hooks.toml, a settings.json or a project"
         in done.stderr
     )
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import boathook
 from boathook.core.shared_frames import HookFrame, find_frame_end, read_frames
+from boathook.guards.code_cache import CodeCache
 from boathook.process import hook_runner
 from tests.packs.toy_packs import PACK, PASS, find_pack, make_script, write_pack
 from tests.scratch_project import CALL, make_project
@@ -237,3 +238,52 @@ def test_frames_are_read_as_far_as_they_are_whole():
     for junk in (b"", b"\n", b"1 2 3\n", b"a b c d e f\n", b"x" * 500, os.urandom(50)):
         assert find_frame_end(junk, 0) == 0
         assert read_frames(junk) == ()
+
+
+def test_compiled_code_is_kept_in_the_private_cache_and_only_for_the_same_source(project):
+    write_guards(project, ["asks", "asks"])
+    before = describe(dispatch(project, shares=True)[0])
+    (kept,) = (project.cache / "code").iterdir()
+    assert (kept.stat().st_mode & 0o777, describe(dispatch(project, shares=True)[0])) == (0o600, before)
+    script = find_pack(project) / "hooks/g00/scripts/run.py"
+    script.write_text(make_script('return ask("changed")'))
+    assert dispatch(project, shares=True)[0].runs[0].outcome.reason == "changed"
+    for damage in (b"", b"junk", b"i\x01\x00\x00\x00"):
+        kept.write_bytes(damage)
+        assert dispatch(project, shares=True)[0].runs[0].outcome.reason == "changed"
+
+
+def test_a_cache_that_others_can_write_is_not_used(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text("x = 1\n")
+    for _ in range(2):
+        cache = CodeCache(str(tmp_path / "code"), "pack")
+        cache.compile(str(script))
+        cache.save()
+    assert cache._codes.keys() == cache._used.keys()
+    (kept,) = (tmp_path / "code").iterdir()
+    kept.chmod(0o666)
+    assert CodeCache(str(tmp_path / "code"), "pack")._codes == {}
+    assert CodeCache("", "pack")._codes == {}
+    assert isinstance(cache.compile(str(tmp_path / "none.py")), OSError)
+
+
+LOUD_MODULES = [
+    "print('imported')",
+    "1 / 0",
+    "import os; os.environ['ACME'] = 'x'",
+    "import os; os._exit(0)",
+    "import os; os._exit(3)",
+    "import sys; sys.exit(4)",
+]
+
+
+@pytest.mark.parametrize("text", LOUD_MODULES)
+def test_a_module_of_lib_that_does_more_than_define_things_is_imported_by_each_hook(project, text):
+    script = make_script("return ask(str(os.environ.get('ACME')))", "import os\nimport common")
+    scripts = {"a": script, "b": make_script("return ask('b')"), "c": script}
+    write_pack(find_pack(project), scripts, lib={"common.py": text + "\n"})
+    alone, _ = dispatch(project, shares=False)
+    shared, _ = dispatch(project, shares=True)
+    assert describe(shared) == describe(alone)
+    assert "b" in [run.outcome.reason for run in shared.runs]

@@ -194,3 +194,19 @@ def test_list_explain_doctor_status_and_log_know_its_hooks(pack):
     assert "acme/guards:a" in pack.run("explain", "pre-tool-call", "--tool", "Shell").stdout
     health = {row["hook"]: row["result"] for row in json.loads(pack.run("doctor", "--json").stdout)["hooks"]}
     assert health["acme/guards:a"] == "works"
+
+
+def test_self_protection_guards_packs_their_lock_and_the_commands_that_change_them(pack):
+    write_pack(find_pack(pack), {"a": PASS}, lib={"x.py": ""})
+    commands = {
+        f"rm -r {pack.config}/packs/acme": "ask",
+        f"echo x >> {pack.config}/packs.lock": "ask",
+        f"sed -i s/a/b/ {find_pack(pack)}/lib/x.py": "ask",
+        "boathook pack off acme/guards:a --yes": "ask",
+        "boathook pack add ./x": "ask",
+        "boathook pack list": "none",
+        f"cat {find_pack(pack)}/PACK.md": "none",
+    }
+    with boathook.load() as engine:
+        found = {text: engine.dispatch({**CALL, "tool_input": {"command": text}}).decision.word for text in commands}
+    assert found == commands

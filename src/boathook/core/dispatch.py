@@ -93,7 +93,7 @@ class _DispatchState:
 
     def _add_next_calls(self, calls: tuple[Call, ...], stages: list[Stage]) -> tuple[Call, ...]:
         """Return the call of a hook that shares its process with those that follow, if these are hooks of its pack."""
-        first = calls[0].hook
+        call, first = calls[0], calls[0].hook
         if len(calls) > 1 or first.process != SHARED_PROCESS or not first.pack:
             return calls
         following: list[Call] = []
@@ -101,11 +101,11 @@ class _DispatchState:
             hook = stage.hooks[0]
             if (hook.process, hook.pack, hook.scope) != (first.process, first.pack, first.scope):
                 break
-            next_calls = _make_calls(hook, self.event, calls[0].look_number)
+            next_calls = _make_calls(hook, self.event, call.look_number)
             if len(next_calls) != 1 or next_calls[0].file:
                 break
             following += next_calls
-        return (calls[0].replace(next_calls=tuple(following)),)
+        return (call.replace(next_calls=tuple(following)),)
 
     def _keep_answers(self, *runs: Run) -> tuple[Run, ...]:
         """Keep what hooks that follow have answered in the same process."""

@@ -6,12 +6,17 @@ one does to them no other one sees. See docs/adr/0032-shared-process.md.
 
 from __future__ import annotations
 
+import _signal  # pyright: ignore[reportMissingImports]
+import atexit
+import gc
 import os
+import select
 import sys
 import time
 
 from boathook.core.json_text import JsonError, loads
 from boathook.core.shared_frames import HookFrame
+from boathook.guards.code_cache import CodeCache
 from boathook.guards.run_guard import prepare_call
 
 TYPE_CHECKING = False
@@ -28,23 +33,24 @@ _SIGTERM, _BLOCK_CODE = 15, 2
 _OWN_PACKAGE, _PLAIN_MODE = "boathook", "plain"
 
 
-def run_alone(script: str, shared_code: str) -> None:
+def run_alone(cache: str, script: str, shared_code: str) -> None:
     """Run one script in this process: what a hook does that shares its process with no other."""
-    _prepare_interpreter(shared_code)
-    end_process(run_script(script, compile_script(script)))
+    compiled = CodeCache(cache, shared_code or script)
+    _prepare_interpreter(compiled, shared_code)
+    code = run_script(script, compiled.compile(script))
+    compiled.save()
+    end_process(code)
 
 
-def run_shared(mode: str = "") -> None:
+def run_shared(cache: str, mode: str = "") -> None:
     """Run the scripts that the first line of standard input names, one after another, until one blocks; events follow it."""
-    import _signal  # pyright: ignore[reportMissingImports]
-    import gc
-
     hooks, events = _read_head(_read_all(0))
     is_ending: list[int] = []
     # The engine ends the process because a script is late: that one may still answer by its exit code.
     _signal.signal(_SIGTERM, lambda *_: is_ending.append(1))
-    _prepare_interpreter(hooks[0][1])
-    codes = {hook[0]: compile_script(hook[0]) for hook in hooks}
+    compiled = CodeCache(cache, hooks[0][1])
+    _prepare_interpreter(compiled, hooks[0][1])
+    codes = {hook[0]: compiled.compile(hook[0]) for hook in hooks}
     own_names = _import_for([*codes, *_list_modules(hooks[0][1])])
     if mode != _PLAIN_MODE and own_names and not _import_shared_code(own_names):
         _start_again()
@@ -56,10 +62,10 @@ def run_shared(mode: str = "") -> None:
     gc.freeze()
     for hook in hooks:
         frame = _fork_script(hook, codes[hook[0]], inputs[hook[4]], report)
-        frame = frame.replace(is_late=bool(is_ending))
-        _write_all(report, frame.to_bytes())
+        _write_all(report, frame.replace(is_late=bool(is_ending)).to_bytes())
         if is_ending or _ends_round(frame, blocks_on_failure=hook[2]):
             break
+    compiled.save()
     os._exit(0)
 
 
@@ -86,15 +92,6 @@ def _ends_round(frame: HookFrame, *, blocks_on_failure: bool) -> bool:
         return True
     is_plain = isinstance(answer, dict) and answer.keys() <= {"decision", "reason"}
     return not is_plain or answer.get("decision") not in (None, "ask", "allow")
-
-
-def compile_script(path: str) -> CodeType | Exception:
-    """Return the code of a script or why there is none; no compiled file beside it counts, because nobody has reviewed that."""
-    try:
-        with open(path, "rb") as file:
-            return compile(file.read(), path, "exec", dont_inherit=True)
-    except Exception as error:  # noqa: BLE001  (the script reports it when it runs)
-        return error
 
 
 def run_script(path: str, code: CodeType | Exception) -> int:
@@ -130,8 +127,6 @@ def _skip_own_frames(traceback: TracebackType | None) -> TracebackType | None:
 
 def end_process(code: int) -> None:
     """End this process as the interpreter would: wait for threads, call exit functions, write what is left."""
-    import atexit
-
     try:
         if "threading" in sys.modules:
             shut_down: Any = getattr(sys.modules["threading"], "_shutdown")  # noqa: B009
@@ -149,7 +144,8 @@ def end_process(code: int) -> None:
 class SharedModules:
     """Imports the modules of a pack's `lib` by their file names; the standard library and boathook come first."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, compiled: CodeCache, folder: str) -> None:
+        self._compiled = compiled
         self._files = {path.rpartition("/")[2][:-3]: path for path in _list_modules(folder)}
 
     def find_file(self, name: str) -> str:
@@ -169,7 +165,7 @@ class SharedModules:
 
     def exec_module(self, module: ModuleType) -> None:
         module.__file__ = self._files[module.__name__]
-        code = compile_script(module.__file__)
+        code = self._compiled.compile(module.__file__)
         if isinstance(code, Exception):
             raise code
         exec(code, module.__dict__)  # noqa: S102
@@ -187,10 +183,10 @@ def _list_modules(folder: str) -> list[str]:
     return [f"{folder}/{name}" for name in names if name.endswith(".py")]
 
 
-def _prepare_interpreter(shared_code: str) -> None:
+def _prepare_interpreter(compiled: CodeCache, shared_code: str) -> None:
     sys.dont_write_bytecode = True
     if shared_code:
-        finder: Any = SharedModules(shared_code)
+        finder: Any = SharedModules(compiled, shared_code)
         sys.meta_path.insert(0, finder)
 
 
@@ -304,8 +300,6 @@ def _fork_script(hook: SharedHook, code: CodeType | Exception, shared: _SharedIn
 
 
 def _become_hook(shared: _SharedInput, variables: dict[str, str], out: int, err: int) -> None:
-    import _signal  # pyright: ignore[reportMissingImports]
-
     _signal.signal(_SIGTERM, _signal.SIG_DFL)
     for handle, number in ((shared.open(), 0), (out, 1), (err, 2)):
         os.dup2(handle, number)
@@ -325,8 +319,6 @@ class _HookOutput:
 
     def collect(self) -> tuple[int, tuple[bytes, bytes], bool]:
         """Return the exit code, what was printed, and whether that was too much; its own children may keep the pipes a moment."""
-        import select
-
         poll, until = select.poll(), float("inf")
         code: int | None = None
         for handle in self._open:

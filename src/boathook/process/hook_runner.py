@@ -47,13 +47,14 @@ class JobContext(Value):
     """What jobs are made with: the project of each source, and the model to ask."""
 
     # `host_project` is what the host calls its project; `scratch` is a folder that hooks may write to at any sandbox level;
-    # `marks` are files that only projects have; `start` is where projects were searched from.
+    # `marks` are files that only projects have; `start` is where projects were searched from; `code_cache` is a private folder.
     projects: tuple[SourceProject, ...] = ()
     model: str = ""
     host_project: str = ""
     scratch: str = ""
     marks: tuple[str, ...] = ()
     start: str = ""
+    code_cache: str = ""
 
     @property
     def project(self) -> str:
@@ -102,9 +103,10 @@ class HookRunner:
             jobs.append(job)
         if len(jobs) == 1:
             return self._process.run_all(jobs, cancel)[0]
-        (end,) = self._process.run_all([join_jobs(jobs)], cancel)
-        first, *ahead = split_exit(end, jobs)
-        return first.replace(ahead=tuple(ahead))
+        (end,) = self._process.run_all([join_jobs(jobs, self._context.code_cache)], cancel)
+        ends = split_exit(end, jobs)
+        # A process that asked nobody is no answer of a hook.
+        return ends[0].replace(ahead=ends[1:]) if ends else self._process.run_all(jobs[:1], cancel)[0]
 
     def _make_job_safely(self, call: Call) -> Job:
         try:
@@ -163,7 +165,7 @@ class HookRunner:
         if hook.process == SHARED_PROCESS and path.endswith(".py"):
             from boathook.process.shared_jobs import make_script_command
 
-            argv = make_script_command(path, hook.shared_code)
+            argv = make_script_command(path, hook.shared_code, self._context.code_cache)
             return job.replace(argv=argv, script=(path, hook.shared_code, hook.on_failure == "block"))
         entry = self._choose_entry_point(path, self._context.list_projects(event))
         return job.replace(argv=entry.argv, warnings=(entry.warning,))

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_PROCESS_ENDED = "the process that it shares with other hooks has ended"
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _START = "import sys;sys.path.insert(0,sys.argv[1]);from boathook.guards.shared_process import {0};{0}(*sys.argv[2:])"
 # What differs between hooks that are asked about the same event.
@@ -23,9 +24,9 @@ OWN_VARIABLES = frozenset(
 )
 
 
-def make_script_command(script: str, shared_code: str) -> tuple[str, ...]:
+def make_script_command(script: str, shared_code: str, cache: str) -> tuple[str, ...]:
     """Return the command that runs a script in a process of its own, by the Python that boathook is installed in."""
-    return (*_start_python("run_alone"), script, shared_code)
+    return (*_start_python("run_alone"), cache, script, shared_code)
 
 
 def _start_python(function: str) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ def can_share(first: Job, other: Job) -> bool:
     return all(name in OWN_VARIABLES for name, _ in first.env.items() ^ other.env.items())
 
 
-def join_jobs(jobs: Sequence[Job]) -> Job:
+def join_jobs(jobs: Sequence[Job], cache: str) -> Job:
     """Return the job of one process that runs several scripts."""
     # Hooks may get different forms of the same event, such as one that lists the files that a call writes.
     events = list(dict.fromkeys(job.stdin for job in jobs))
@@ -49,7 +50,7 @@ def join_jobs(jobs: Sequence[Job]) -> Job:
     head = dumps({"hooks": hooks, "sizes": [len(event) for event in events]})
     stdin = head.encode("utf-8", "surrogateescape") + b"\n" + b"".join(events)
     timeouts = tuple([job.timeout for job in jobs])
-    return jobs[0].replace(argv=_start_python("run_shared"), stdin=stdin, timeouts=timeouts, warnings=())
+    return jobs[0].replace(argv=(*_start_python("run_shared"), cache), stdin=stdin, timeouts=timeouts, warnings=())
 
 
 def _list_own_variables(job: Job) -> dict[str, str]:
@@ -58,15 +59,17 @@ def _list_own_variables(job: Job) -> dict[str, str]:
 
 
 def split_exit(end: Exit, jobs: Sequence[Job]) -> tuple[Exit, ...]:
-    """Return the ends of the scripts that ran in a shared process; those after the last one were not asked."""
+    """Return the ends of the scripts that ran in a shared process; those after the last one were not asked.
+
+    There is none if the process ended before it asked any script, for example because of the code that they share.
+    """
     frames = read_frames(end.stdout)[: len(jobs)]
-    spent = sum(frame.seconds for frame in frames)
     ends = [_read_frame(frame, job) for frame, job in zip(frames, jobs, strict=False)]
-    rest = max(end.seconds - spent, 0.0)
+    rest = max(end.seconds - sum(frame.seconds for frame in frames), 0.0)
     is_late = any(frame.is_late for frame in frames)
-    if len(frames) < len(jobs) and (end.error or end.code != 0) and not is_late:
-        ends.append(_explain_missing(end, jobs[len(frames)], is_first=not frames).replace(seconds=rest))
-    else:
+    if len(frames) < len(jobs) and not is_late and (end.error or end.code != 0):
+        ends += [_explain_missing(end, jobs[len(frames)]).replace(seconds=rest)] if frames or end.error else []
+    elif ends:
         # The start of the process belongs to the script that it was started for.
         ends[0] = ends[0].replace(seconds=ends[0].seconds + rest)
     return tuple(ends)
@@ -78,14 +81,12 @@ def _read_frame(frame: HookFrame, job: Job) -> Exit:
     return end.replace(error=TIMEOUT, detail=describe_timeout(job.timeout)) if is_late else end
 
 
-def _explain_missing(end: Exit, job: Job, *, is_first: bool) -> Exit:
+def _explain_missing(end: Exit, job: Job) -> Exit:
     """Return the end of the script that the process did not report: it was late, or it has ended the process."""
     own = end.replace(stdout=b"", warnings=job.warnings)
     if end.error == TIMEOUT:
         return own.replace(detail=describe_timeout(job.timeout))
-    if end.error or is_first:
-        return own
-    return own.replace(error=FAILED, detail="the process that it shares with other hooks has ended")
+    return own if end.error else own.replace(error=FAILED, detail=_PROCESS_ENDED)
 
 
 def describe_timeout(seconds: float) -> str:

@@ -329,13 +329,16 @@ HOOKS_TOML_FIELDS = (
 )
 HOOKS_FIELD = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML_FIELDS)
 
-_HOOK_LIST = FieldType("a list of names of hooks", list, lambda name: _is_text(name) and is_hook_name(name))
+HOOK_LIST = FieldType("a list of names of hooks", list, lambda name: _is_text(name) and is_hook_name(name))
+PACK_TABLES = FieldType(
+    'tables with the names of packs, such as [packs."boathook/standard"]', dict, lambda table: isinstance(table, dict)
+)
 PACK_MD_FIELDS = (
     Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
     _DESCRIPTION.replace(about="what the pack is for", tolerant=True, example="Guards against lost work"),
     Field("version", LINE, "the version, for people; what counts is the content", required=True, example="1.0.0"),
-    Field("hooks", _HOOK_LIST, "all hooks that it has", required=True, refused=True, example=["git-force"]),
-    Field("default", _HOOK_LIST, "the hooks that are on by default; without it, all are", refused=True),
+    Field("hooks", HOOK_LIST, "all hooks that it has", required=True, refused=True, example=["git-force"]),
+    Field("default", HOOK_LIST, "the hooks that are on by default; without it, all are", refused=True),
 )
 PACK_TOML_FIELDS = (
     _names("on", about="hooks that are on although the pack has them off by default", example=["format"]),
@@ -343,9 +346,7 @@ PACK_TOML_FIELDS = (
 )
 PACKS_FIELD = Field(
     "packs",
-    FieldType(
-        'tables with the names of packs, such as [packs."boathook/standard"]', dict, lambda t: isinstance(t, dict)
-    ),
+    PACK_TABLES,
     "a table for each pack, with `on`, `off`, and a table of settings for each hook",
     tolerant=True,
 )
