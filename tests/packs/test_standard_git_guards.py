@@ -72,7 +72,7 @@ def test_a_repository_that_git_cannot_read_is_asked_about(tmp_path, discard):
     assert "could not be checked" in answer.reason
 
 
-def test_what_is_no_repository_has_nothing_to_lose(tmp_path, discard):
+def test_without_a_repository_nothing_can_be_lost(tmp_path, discard):
     project = make_project(tmp_path)
     assert ask_guard(discard, project, "git reset --hard") is None
     assert ask_guard(discard, project, "git -C not-there clean -fd") is None
