@@ -67,7 +67,7 @@ def projects(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", GUARDS)
-def test_a_guard_answers_as_its_cases_say(name, projects):
+def test_a_guard_answers_as_its_cases_expect(name, projects):
     guard = load_guard(name)
     cases = read_cases(name)
     wrong, reasons = [], []

@@ -51,6 +51,26 @@ def test_nothing_that_a_repository_names_is_run(tmp_path, discard):
     assert (project / ".git" / "index").read_bytes() == before
 
 
+def test_what_is_missing_is_not_fetched(tmp_path, discard):
+    project = make_project(tmp_path, "topic")
+    mark = tmp_path / "was-run"
+    settings = {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::touch {mark}",
+        "protocol.ext.allow": "always",
+    }
+    for key, value in settings.items():
+        run_git(project, "config", key, value)
+    tree = run_git(project, "rev-parse", "HEAD^{tree}").strip()
+    (project / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    answer = ask_guard(discard, project, "git reset --hard")
+    assert answer is not None
+    assert "could not be checked" in answer.reason
+    assert not mark.exists()
+
+
 def test_a_filter_that_no_option_can_switch_off_leaves_the_state_unknown(tmp_path, discard):
     project = make_project(tmp_path, "topic")
     mark = tmp_path / "was-run"
@@ -72,7 +92,7 @@ def test_a_repository_that_git_cannot_read_is_asked_about(tmp_path, discard):
     assert "could not be checked" in answer.reason
 
 
-def test_what_is_no_repository_has_nothing_to_lose(tmp_path, discard):
+def test_without_a_repository_nothing_can_be_lost(tmp_path, discard):
     project = make_project(tmp_path)
     assert ask_guard(discard, project, "git reset --hard") is None
     assert ask_guard(discard, project, "git -C not-there clean -fd") is None

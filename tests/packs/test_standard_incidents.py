@@ -61,7 +61,7 @@ def test_a_command_that_cannot_be_read_is_asked_about_by_one_guard(project):
     assert [name for name in GUARDS if ask_guard(load_guard(name), project, command)] == ["machine"]
 
 
-def test_odd_commands_are_no_error(project):
+def test_odd_commands_raise_nothing(project):
     texts = ("", " ", "'", "$(", "git", "git -C", "rm", "find", "kill", "docker", "kubectl -n", "\0", "mv", "((", "<<")
     texts += (
         "ssh x",

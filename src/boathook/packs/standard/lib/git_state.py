@@ -85,7 +85,7 @@ class GitState:
         return bool(output)
 
     def has_untracked(self, paths: Sequence[str] = (), *, ignored: bool = False) -> bool | None:
-        """Return whether there are files that git does not know; with `ignored`, those that it is told to ignore count, too."""
+        """Return whether there are files that git does not know; with `ignored`, ignored files count, too."""
         if not self.is_known or any(UNKNOWN in path for path in paths):
             return None
         options = ["--others", "--directory", "--no-empty-directory", *([] if ignored else ["--exclude-standard"])]

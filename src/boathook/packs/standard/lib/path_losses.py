@@ -138,7 +138,7 @@ def _search(program: Started) -> Iterator[PathLoss]:
 
 
 def is_narrowed_search(words: list[str]) -> bool:
-    """Whether `find` is told to find some files only: by name, age, size, owner and so on."""
+    """Whether `find` selects some files only: by name, age, size, owner and so on."""
     is_negated = False
     for word in words:
         if word in ("!", "-not"):
