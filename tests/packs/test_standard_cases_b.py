@@ -46,6 +46,8 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 def add_detail(case: dict[str, Any], word: str, text: str) -> list[str] | None:
     if word == "says":
         case["says"].append(text)
+    elif word == "settings":
+        case["settings"] = json.loads(text)
     elif word == "input":
         case["input"] = json.loads(text)
     elif word == "with":
@@ -92,7 +94,9 @@ def test_a_guard_answers_its_cases_as_expected(name, tmp_path, monkeypatch):
             "tool_input": tool_input,
             "work_dir": str(project),
         }
-        answer = decide(GuardedCall(fields, project=str(project), home="/home/kim"))
+        call = GuardedCall(fields, project=str(project), home="/home/kim")
+        call.settings = case.get("settings", {})
+        answer = decide(call)
         given = answer.decision if answer else "pass"
         if given != case["decision"] or any(text not in (answer.reason if answer else "") for text in case["says"]):
             wrong.append((case["line"], given, answer.reason if answer else ""))

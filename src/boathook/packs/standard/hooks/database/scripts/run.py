@@ -62,7 +62,6 @@ REDIS_VERBS = ("FLUSHALL", "FLUSHDB", "SHUTDOWN", "SWAPDB")
 # A program, the words that begin its command, and options of which one must be there ("" means none is needed).
 RESETS: tuple[tuple[str, str, str], ...] = (
     ("dropdb", "", ""),
-    ("dropuser", "", ""),
     ("mysqladmin", "drop", ""),
     ("mariadb-admin", "drop", ""),
     ("mongorestore", "", "--drop"),

@@ -14,8 +14,6 @@ from boathook.shell.started_program import Started
 ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("npm", "pnpm", "bun", "deno", "jsr"), "publish", "", "npm pack --dry-run"),
     (("npm", "pnpm"), "unpublish", "", "npm view NAME versions"),
-    (("npm", "pnpm"), "deprecate", "", "npm view NAME versions"),
-    (("npm",), "dist-tag add", "", "npm dist-tag ls"),
     (("npm",), "owner add", "", "npm owner ls"),
     (("yarn",), "publish", "", "yarn pack --dry-run"),
     (("yarn",), "npm publish", "", "yarn pack --dry-run"),
@@ -29,7 +27,6 @@ ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("maturin",), "upload", "", "python -m build, then look into dist/"),
     (("setup.py",), "upload", "", "python -m build"),
     (("cargo",), "publish", "", "cargo publish --dry-run"),
-    (("cargo",), "yank", "", "cargo info NAME"),
     (("cargo",), "owner", "--add", "cargo owner --list"),
     (("gem",), "push", "", "gem build"),
     (("gem",), "yank", "", "gem list -r NAME"),
@@ -81,25 +78,13 @@ ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("fastlane",), "release", "", "fastlane lanes"),
     (("fastlane",), "deliver", "", "fastlane lanes"),
     (("fastlane",), "supply", "", "fastlane lanes"),
-    (("vercel",), "", "--prod", "vercel (a preview)"),
-    (("vercel",), "promote", "", "vercel inspect"),
-    (("netlify", "ntl"), "deploy", "--prod", "netlify deploy (a draft)"),
-    (("firebase",), "deploy", "", "firebase hosting:channel:deploy"),
-    (("surge",), "", "", "a local server"),
-    (("gh-pages",), "", "", "a local server"),
-    (("mkdocs",), "gh-deploy", "", "mkdocs serve"),
     (("huggingface-cli", "hf"), "upload", "", "hf repo info"),
-    (("apm",), "publish", "", "apm links"),
-    (("shadcn",), "publish", "", "a local registry"),
     (("clasp",), "deploy", "", "clasp deployments"),
-    (("pulp",), "publish", "", "pulp status"),
     (("ansible-galaxy",), "collection publish", "", "ansible-galaxy collection build"),
-    (("terraform-registry",), "publish", "", "a plan"),
-    (("bower",), "register", "", "bower info"),
 )
 ROWS_OF = {name: [row for row in ROWS if name in row[0]] for name in {name for row in ROWS for name in row[0]}}
 LOCAL_REGISTRY = re.compile(
-    r"(?:localhost|127\.0\.0\.1|registry\.local|kind-registry|\[::1\])[:/]|--registry=?http://(?:localhost|127)"
+    r"(?:localhost|127\.0\.0\.1|registry\.local|kind-registry|\[::1\])[:/]|\btestpypi\b|//test\.|--registry=?http://(?:localhost|127)"
 )
 EXCUSES = (
     "--snapshot",
