@@ -229,6 +229,7 @@ def test_a_trusted_hook_is_named_if_all_hooks_of_the_project_are_gone(project):
 
 def test_check_names_a_trusted_hook_that_is_gone(project):
     folder = project.write_hook("guard", scope="project")
+    (folder / "tests.txt").write_text("block rm\npass ls\n")
     project.trust()
     assert project.run("check").stdout == "all good\n"
     folder.rename(project.base / "away")
