@@ -18,7 +18,7 @@ LOSSES = (
     ("git-discard", "git checkout -- ."),
     ("git-discard", "git reset HEAD && git checkout -- ."),
     ("git-discard", "git checkout ."),
-    ("git-discard", "git checkout main"),
+    ("git-discard", "git checkout -f main"),
     ("git-discard", "git stash && git clean -fd"),
     ("git-discard", "git stash drop"),
     ("containers", "docker system prune -af --volumes"),

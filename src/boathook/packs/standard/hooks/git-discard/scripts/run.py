@@ -19,9 +19,6 @@ _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these fi
 _SAVE = "Save them first: commit, or `git stash push -u -m NAME`"
 _LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
 _BRANCH = "Keep them under another name first: `git branch backup/NAME COMMIT`"
-_KEEPING_SWITCHES = (
-    *("-c", "-C", "--create", "--force-create", "--orphan", "-m", "--merge", "-d", "--detach", "-t", "--track"),
-)
 # Names that stand for all of the work tree.
 _EVERYTHING = frozenset((".", ":/", "*", "./"))
 
@@ -108,7 +105,7 @@ def _list_paths(git: GitCall) -> list[str]:
 
 
 def _checkout(git: GitCall, state: GitState) -> str:
-    """`git checkout` of paths, by force, or of another branch."""
+    """`git checkout` of paths, or by force."""
     operands = git.operands
     # Both sides of a conflict are in commits.
     if git.has("-p", "--patch", "--orphan", "--ours", "--theirs"):
@@ -120,7 +117,8 @@ def _checkout(git: GitCall, state: GitState) -> str:
     paths = git.arguments.behind or _find_checked_out_paths(operands, state)
     if paths:
         return _describe("`git checkout` of paths throws away", is_there=state.has_changes(paths), what=_THEIR_CHANGES)
-    return _leave_branch(operands, state)
+    # Another branch: git carries changes along, or refuses.
+    return ""
 
 
 def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
@@ -136,17 +134,10 @@ def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
     return operands if is_file and state.has_reference(operands[0]) is False else []
 
 
-def _leave_branch(names: list[str], state: GitState) -> str:
-    """A switch carries changes along, or fails; agents then often throw them away."""
-    if len(names) != 1 or names[0] == state.get_branch() or not state.has_changes():
-        return ""
-    return _describe("Another branch would be checked out over", is_there=True)
-
-
 def _switch(git: GitCall, state: GitState) -> str:
     if git.has("-f", "--force", "--discard-changes"):
         return _describe("`git switch --discard-changes` throws away", is_there=state.has_changes())
-    return "" if git.has(*_KEEPING_SWITCHES) else _leave_branch(git.operands, state)
+    return ""
 
 
 def _restore(git: GitCall, state: GitState) -> str:
