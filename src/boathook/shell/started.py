@@ -18,6 +18,7 @@ from boathook.shell.code_input import reads_code_from_stdin
 from boathook.shell.code_sources import MAX_SOURCES, CodeSources, list_script_paths
 from boathook.shell.containers import CONTAINER_PROGRAMS, find_contained_folder, list_shared_folders
 from boathook.shell.found_paths import FOUND_VARIABLE, FoundPath
+from boathook.shell.function_bodies import FunctionBodies
 from boathook.shell.inner_commands import InnerCommand, list_inner_commands, list_placed_paths
 from boathook.shell.listers import list_printed_paths
 from boathook.shell.printed_text import find_output, normalize_written, print_words
@@ -76,6 +77,7 @@ class StartedReader:
         # The programs whose output every command reads that is not behind another one in a pipe.
         self._outer_pipe: list[Started] = []
         self._sources = CodeSources()
+        self._functions = FunctionBodies()
         # Everything that is written as a word anywhere.
         self.words: list[tuple[str, str]] = []
 
@@ -92,7 +94,9 @@ class StartedReader:
         waiting: list[tuple[ShellCommand, tuple[Started, ...]]] = []
         pipe = self._outer_pipe
         folders: list[str] = []
+        functions = self._functions.note_commands(text)
         while len(self.started) < MAX_STARTED and (command := reader.read_command()) is not None:
+            functions.note(command)
             nested, reader.nested = reader.nested, []
             waiting.append((command, self._pass_nested_texts(nested, scope)))
             # The text of a here-document comes after the line.
@@ -197,6 +201,9 @@ class StartedReader:
         self._feed_programs(command, first, nested, scope)
         if words[0].raw in scope.aliases:
             self._read_alias(words[0].raw, texts[1:], inner)
+        if body := self._functions.open_call(words[0].raw, texts[1:]):
+            self._run_inner(InnerCommand(body, tuple(texts)), first, inner.copy(deeper=1))
+            self._functions.close_call()
         return self.started[count : count + 1] or [first]
 
     def _make_started(
