@@ -27,12 +27,6 @@ RULES = (
     CommandRule(
         _TERRAFORM, "force-unlock", "takes the lock away from somebody who may be applying", "Ask who holds the lock"
     ),
-    CommandRule(
-        _TERRAFORM,
-        "taint",
-        "makes the next apply delete and create a resource",
-        "`plan -replace=ADDRESS` shows what that means",
-    ),
     CommandRule(_TERRAFORM, "workspace delete", "deletes a workspace with its state", _STATE),
     CommandRule("pulumi", "up|update", "changes real servers and services", _PREVIEW),
     CommandRule("pulumi", "destroy|down", "deletes all that the stack manages", "`preview --diff` shows what is there"),
