@@ -142,8 +142,8 @@ def send(line: socket.socket, order: Mapping[str, Any], descriptors: Sequence[in
     line.sendall(data)
 
 
-# It needs no packages, and most of its time is the start of its interpreter.
-STAND_IN = """#!{python} -IS
+# No flags in the first line: pages of the documentation read the interpreter there.
+STAND_IN = """#!{python}
 from __future__ import annotations
 import json, os, signal, socket, sys
 {send}
