@@ -143,7 +143,8 @@ def send_through_host(event: Event, host_name: str) -> Event | None:
         received = find_host_dialect(host_name).read_event(data, row.name)
     except DialectError as error:
         raise CaseEventError(f"{host_name} would refuse it: {error}") from None
-    return received.replace(work_dir=event.work_dir)
+    # Not every agent says where and when.
+    return received.replace(work_dir=event.work_dir, timestamp=received.timestamp or event.timestamp)
 
 
 def can_host_refuse(event: Event, host_name: str) -> bool:
