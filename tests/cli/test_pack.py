@@ -91,7 +91,7 @@ def test_only_turns_the_others_off_and_unknown_names_are_refused(place):
     assert "--only: the pack has no hook 'd': known: a, b, c" in add("--only", "d", code=1)
 
 
-def test_adding_again_says_what_changes(place):
+def test_adding_again_shows_what_changes(place):
     add()
     assert "3 hooks as before" in add()
     write_pack(place.base / "guards", {"a": 'return block("a")', "b": PASS, "d": PASS}, version="2.0.0")
@@ -160,7 +160,7 @@ def test_a_pack_that_cannot_be_replaced_stays_as_it_is(place, monkeypatch):
     assert not (find_pack(place) / "hooks/c").exists()
 
 
-def test_remove_says_what_does_not_guard_any_more(place):
+def test_remove_shows_what_does_not_guard_any_more(place):
     add()
     text = run("pack", "remove", NAME, "--yes")
     assert "acme/guards:a does not guard any more: a test" in text

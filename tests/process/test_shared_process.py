@@ -151,7 +151,7 @@ def test_a_guard_that_hangs_hits_its_own_timeout_and_only_it(project, way):
     assert starts == 2
 
 
-def test_a_late_guard_that_blocks_by_its_exit_code_is_heard(project):
+def test_a_late_guard_that_blocks_by_its_exit_code_counts(project):
     body = (
         "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(2))\nsys.stderr.write('late')\ntime.sleep(600)"
     )
@@ -172,7 +172,7 @@ def test_a_guard_that_ends_the_process_has_failed_by_itself_and_the_rest_is_aske
     assert starts == 2
 
 
-def test_a_guard_that_rewrites_is_heard_and_the_others_see_the_new_input(project):
+def test_a_guard_that_rewrites_counts_and_the_others_see_the_new_input(project):
     rewrite = '#!/usr/bin/env python3\nprint(\'{"modified_input": {"command": "new"}}\')\n'
     write_guards(project, ["asks", rewrite, "looks"])
     alone, _ = dispatch(project, shares=False)

@@ -177,7 +177,7 @@ def test_a_pack_of_a_project_replaces_a_hook_of_the_users_unless_it_is_protected
     ]
 
 
-def test_code_in_lib_is_importable_by_its_name_whatever_the_process(pack):
+def test_code_in_lib_is_importable_by_its_name_in_every_process(pack):
     lib = {"common.py": "WORD = 'from lib'\n"}
     own = "#!/usr/bin/env python3\nimport json, common\nprint(json.dumps({'decision': 'ask', 'reason': common.WORD}))\n"
     scripts = {"own": own, "shared": make_script("return ask(common.WORD)", "import common")}

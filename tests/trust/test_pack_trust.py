@@ -68,7 +68,7 @@ def test_a_change_of_one_hook_leaves_the_others_trusted(pack):
     assert [run["hook"] for run in pack.dispatch("by hook_entry")["runs"]] == [f"{PACK}:b"]
 
 
-def test_what_the_projects_hooks_toml_says_is_trusted_with_the_hook(pack):
+def test_the_projects_hooks_toml_is_trusted_with_the_hook(pack):
     pack.trust()
     pack.write_hooks_toml("project", f'[packs."{PACK}"]\noff = ["a"]\n')
     assert list_states(pack) == {"a": "modified", "b": "armed"}

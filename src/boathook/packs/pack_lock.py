@@ -1,4 +1,4 @@
-"""packs.lock: where each pack was copied from, and the hashes of its files, so that an edit can be told from an update."""
+"""packs.lock: where each pack was copied from, and the hashes of its files, so that an edit differs from an update."""
 
 from __future__ import annotations
 
