@@ -34,6 +34,9 @@ test-long: $(READY) ## the longer tests: every vector by the command line, fault
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py
 
+test-hooks: $(READY) ## boathook test for every shipped hook: the standard pack and the examples
+	$(BIN)/python scripts/test_shipped_hooks.py
+
 explore: $(READY) ## the properties of the tests with random examples for SECONDS (60); SEED= for one round again
 	$(BIN)/python scripts/explore.py --seconds $(or $(SECONDS),60) $(addprefix --seed ,$(SEED))
 
@@ -89,4 +92,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-long test-as-user explore check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs format clean
+.PHONY: help demo wheel wheel-musl test test-long test-as-user test-hooks explore check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs format clean
