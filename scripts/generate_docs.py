@@ -18,6 +18,7 @@ import click
 from click.testing import CliRunner
 from generate_fields import write_fields_page
 from generate_forms import write_forms_page
+from generate_pack import write_pack_page
 from generate_schemas import FOLDER as SCHEMA_FOLDER
 from generate_schemas import write_schemas
 
@@ -820,6 +821,7 @@ def main() -> int:
         REFERENCE / "fields.md": write_fields_page(MADE.strip()),
         REFERENCE / "settings.md": settings(),
         REFERENCE / "forms.md": write_forms_page(MADE.strip()),
+        REFERENCE / "standard-pack.md": write_pack_page(MADE.strip()),
         REFERENCE / "tools.md": tools(),
         REFERENCE / "hosts.md": hosts(),
         REFERENCE / "cli.md": command_line(),

@@ -28,6 +28,7 @@ import yaml
 from boathook.guards import GuardAnswer, GuardedCall
 
 STANDARD_PACK = Path(__file__).parents[1] / "src" / "boathook" / "packs" / "standard"
+SCORES = Path(__file__).parents[1] / "docs" / "reference" / "standard-pack-scores.json"
 _EVERYDAY = "everyday"
 _MARK = "@WS@"
 _GIT = (
@@ -166,6 +167,27 @@ def print_guards(results: list[Result]) -> None:
         print(f"{name:20}" + "".join(f"{count[column]:16}" for column in columns))
 
 
+def write_scores(results: list[Result], path: Path) -> None:
+    """Write the counts for the page of the pack; nothing of a corpus itself is written."""
+    groups: dict[str, Counter[str]] = defaultdict(Counter)
+    guards: dict[str, Counter[str]] = defaultdict(Counter)
+    for result in results:
+        kind = "right" if result.case.should_object else "everyday" if result.case.group == _EVERYDAY else "wrong"
+        count = groups[_shorten_group(result.case.group)]
+        count["stop" if kind == "right" else "pass"] += 1
+        count[f"{kind} {result.decision}"] += bool(result.decision)
+        for name, answer in result.answers.items():
+            guards[name][f"{kind} {answer.decision}"] += 1
+    counts = {"groups": groups, "guards": guards}
+    path.write_text(json.dumps(counts, indent=1, sort_keys=True) + "\n")
+
+
+def _shorten_group(group: str) -> str:
+    """Return a group without its last part, as `nah fs` for `nah fs-home`, so that a table stays short."""
+    source, _, name = group.partition(" ")
+    return f"{source} {name.partition(':')[0].partition('.')[0].partition('-')[0]}".strip()
+
+
 def print_times(results: list[Result]) -> None:
     times = sorted(result.seconds * 1000 for result in results if result.case.group == _EVERYDAY)
     if times:
@@ -195,6 +217,7 @@ def main() -> None:
     parser.add_argument("--groups", default="", help="only groups that contain one of these texts")
     parser.add_argument("--clean", action="store_true", help="a project without changes instead of a dirty one")
     parser.add_argument("--show", choices=("misses", "alarms", "all"), default="")
+    parser.add_argument("--write", action="store_true", help="write the counts for docs/reference/standard-pack.md")
     arguments = parser.parse_args()
     names = [name for name in arguments.only.split(",") if name] or list_default_hooks(arguments.pack)
     guards = load_guards(arguments.pack, names)
@@ -208,6 +231,8 @@ def main() -> None:
     print_table(results)
     print_guards(results)
     print_times(results)
+    if arguments.write:
+        write_scores(results, SCORES)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,9 @@ RULES = (
         _ENGINES, "container|pod rm|remove", "deletes running containers", _NAME_THEM, needs="-f --force -a --all"
     ),
     CommandRule(
+        _ENGINES, "rmi", "deletes images although containers use them", _NAME_THEM, needs="-f --force -a --all"
+    ),
+    CommandRule(
         _ENGINES,
         "image rm|remove",
         "deletes images although containers use them",

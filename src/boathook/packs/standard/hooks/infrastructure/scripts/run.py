@@ -37,7 +37,6 @@ RULES = (
         "changes the record of what exists",
         "`pulumi stack export` makes a backup first",
     ),
-    CommandRule("pulumi", "cancel", "ends an update that somebody runs", "Ask who runs it"),
     CommandRule("cdk cdktf cdklocal", "deploy|destroy|rollback", "changes real servers and services", _DIFF),
     CommandRule("sst", "remove|deploy", "changes real servers and services", _DIFF),
     CommandRule(

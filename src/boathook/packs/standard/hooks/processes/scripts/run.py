@@ -21,13 +21,6 @@ RULES = (
         _BY_ID,
         unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2 -HUP -SIGHUP",
     ),
-    CommandRule(
-        "fuser",
-        "",
-        "ends every process that uses a file or port",
-        "List them with `fuser -v` or `lsof`, and end the one you started with `kill PID`",
-        needs="-k --kill",
-    ),
     CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
     CommandRule("systemctl", "stop|disable|kill", "stops services that others may rely on", _SERVICE, operands=2),
     CommandRule(
