@@ -15,8 +15,8 @@ _SCORES = _TOP / "docs/reference/standard-pack-scores.json"
 _INTRO = """The hooks of `boathook/standard`. Add them with `boathook pack add boathook/standard`;
 [how to use packs](../how-to/packs.md) says how to turn hooks on and off and how to set them.
 Each has its own page and its tests in `src/boathook/packs/standard/hooks/NAME`."""
-_SCORE_INTRO = """Counts of `python scripts/measure_pack.py --write` with the hooks that are on by default. The corpora are other people's
-lists of commands with the answer that their authors expect, and are not part of this repository: `nah` and `dcg`
+_SCORE_INTRO = """Counts of `python scripts/measure_pack.py --write` with the hooks that are on by default. The corpora are
+other people's lists of commands with the answer that their authors expect, and are not part of this repository: `nah` and `dcg`
 (destructive_command_guard) are tools that guard agents, `everyday` are ordinary example commands. The project of the measurement
 has changes that are in no commit. A corpus expects what its author wanted: many commands that `nah` lets pass are destructive,
 and it leaves them to the agent's own permissions; `nah self` is about its own files."""
