@@ -641,11 +641,13 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
     )
 
 
+BENCHES = {"entry": bench_entry, "hosts": bench_hosts, "sources": bench_sources, "packs": bench_packs}
+
+
 def bench_only(rows: str, folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
     if rows == "spawn":
         return bench_spawn(folder, launcher, rounds)
-    benches = {"entry": bench_entry, "hosts": bench_hosts, "sources": bench_sources}
-    return benches[rows](folder, launcher, rounds, installed(folder))
+    return BENCHES[rows](folder, launcher, rounds, installed(folder))
 
 
 def main() -> None:
@@ -653,9 +655,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write docs/reference/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument(
-        "--only", choices=("spawn", "entry", "hosts", "sources"), help="print these rows and nothing else"
-    )
+    parser.add_argument("--only", choices=("spawn", *BENCHES), help="print these rows and nothing else")
     parser.add_argument(
         "--processor", action="store_true", help="count processor time, on a machine that does other work"
     )

@@ -125,8 +125,11 @@ def _skip_own_frames(traceback: TracebackType | None) -> TracebackType | None:
     return traceback
 
 
-def end_process(code: int) -> None:
-    """End this process as the interpreter would: wait for threads, call exit functions, write what is left."""
+def end_process(code: int, status: int = -1) -> None:
+    """End this process as the interpreter would: wait for threads, call exit functions, write what is left.
+
+    `status` is where a fork says its exit code: the system needs longer to end it than most scripts need to decide.
+    """
     try:
         if "threading" in sys.modules:
             shut_down: Any = getattr(sys.modules["threading"], "_shutdown")  # noqa: B009
@@ -137,6 +140,10 @@ def end_process(code: int) -> None:
         code = code or 120
     try:
         sys.stderr.flush()
+        if status >= 0:
+            os.write(status, bytes((code,)))
+            os.close(1)
+            os.close(2)
     finally:
         os._exit(code)
 
@@ -287,15 +294,16 @@ def _fork_script(hook: SharedHook, code: CodeType | Exception, shared: _SharedIn
     started = time.monotonic()
     out, own_out = os.pipe()
     err, own_err = os.pipe()
+    status, own_status = os.pipe()
     pid = os.fork()
     if pid == 0:
         # With it, a script could speak for another one.
         os.close(report)
         _become_hook(shared, variables, own_out, own_err)
-        end_process(run_script(script, code))
-    os.close(own_out)
-    os.close(own_err)
-    exit_code, texts, overflow = _HookOutput(pid, out, err).collect()
+        end_process(run_script(script, code), own_status)
+    for handle in (own_out, own_err, own_status):
+        os.close(handle)
+    exit_code, texts, overflow = _HookOutput(pid, out, err, status).collect()
     return HookFrame(exit_code, time.monotonic() - started, *texts, overflow=overflow)
 
 
@@ -310,8 +318,8 @@ def _become_hook(shared: _SharedInput, variables: dict[str, str], out: int, err:
 class _HookOutput:
     """Reads what a script prints until it ends, within the limits that every hook has."""
 
-    def __init__(self, pid: int, out: int, err: int) -> None:
-        self._pid = pid
+    def __init__(self, pid: int, out: int, err: int, status: int) -> None:
+        self._pid, self._status = pid, status
         self._limits = {out: _MAX_STDOUT_BYTES, err: _MAX_STDERR_BYTES}
         self._texts = {out: bytearray(), err: bytearray()}
         self._out, self._open = out, {out, err}
@@ -331,10 +339,12 @@ class _HookOutput:
             if code is None and self._open:
                 code = self._find_exit_code(os.WNOHANG)
                 until = time.monotonic() + _LINGER_SECONDS if code is not None else until
-        for handle in self._texts:
-            os.close(handle)
+        if code is None:
+            code = self._read_status()
         if code is None:
             code = self._find_exit_code(0)
+        for handle in (*self._texts, self._status):
+            os.close(handle)
         stdout, stderr = map(bytes, self._texts.values())
         return code or 0, (stdout, stderr), self._overflow
 
@@ -345,6 +355,15 @@ class _HookOutput:
         self._texts[handle] += data[:free]
         self._overflow |= handle == self._out and len(data) > free
         return not data
+
+    def _read_status(self) -> int | None:
+        """Return the exit code that the script's process has written, None if it has not, or not yet."""
+        os.set_blocking(self._status, False)
+        try:
+            data = os.read(self._status, 1)
+        except BlockingIOError:
+            return None
+        return data[0] if data else None
 
     def _find_exit_code(self, options: int) -> int | None:
         pid, status = os.waitpid(self._pid, options)
