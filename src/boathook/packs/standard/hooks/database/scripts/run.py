@@ -227,8 +227,8 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def object_to(what: str) -> GuardAnswer:
     return ask(
-        f"`{what.replace(UNKNOWN, '…')}` deletes data for good. Back it up first (`pg_dump`, `mysqldump`, `.backup`), count the "
-        "rows that it is about by a SELECT, and check which database the command talks to."
+        f"`{what.replace(UNKNOWN, '…')}` deletes or overwrites data for good. Check which database the command talks to, look "
+        "at the data first (in SQL, count the rows with a SELECT), and make a backup (`pg_dump`, `mysqldump`, `.backup`)."
     )
 
 

@@ -54,7 +54,7 @@ def judge_tool_path(call: GuardedCall, path: str) -> SecretPath | None:
 
 def judge_settings(call: GuardedCall, path: str) -> SecretPath | None:
     patterns = call.settings.get("secret", ())
-    return SecretPath(path, SETTINGS, "a secret by your settings") if matches_any(path, patterns) else None
+    return SecretPath(path, SETTINGS, "secrets, by your settings") if matches_any(path, patterns) else None
 
 
 def matches_any(path: str, patterns: Any) -> bool:
@@ -115,7 +115,7 @@ def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
 
 
 def object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
-    what = f"{secret.path} is {secret.kind}"
+    what = f"{secret.path} holds {secret.kind}"
     if secret.level == CREDENTIAL:
         done = "copies it to where nothing protects it" if is_copy else "would show it to the model"
         return block(

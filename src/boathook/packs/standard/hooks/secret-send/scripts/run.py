@@ -123,7 +123,7 @@ def judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
         secret = flows.judge(program, word)
         if secret and secret.level != PRIVATE:
             return ask(
-                f"{secret.path} is {secret.kind}: a commit keeps it in the history for good, and a push sends it. "
+                f"{secret.path} holds {secret.kind}: a commit keeps it in the history for good, and a push sends it. "
                 "Add it to .gitignore, and commit an example without values."
             )
     return None
@@ -170,7 +170,7 @@ def sends_variable(raws: list[str], names: list[str]) -> bool:
 
 
 def object_to(secret: SecretPath) -> GuardAnswer:
-    text = f"This sends {secret.path} away, which is {secret.kind}. {SAFE_WAY}"
+    text = f"This sends {secret.path} away, which holds {secret.kind}. {SAFE_WAY}"
     return ask(text) if secret.level == PRIVATE else block(text)
 
 
