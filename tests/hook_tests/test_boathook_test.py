@@ -12,6 +12,7 @@ import pytest
 
 from boathook.process.sandbox import ISOLATED, probe_sandbox_levels
 from tests.output_validation import make_validator
+from tests.packs.toy_packs import PACK, find_pack, write_pack
 from tests.scratch_project import make_settings
 
 CAN_ISOLATE = next(one.is_available for one in probe_sandbox_levels() if one.level == ISOLATED)
@@ -76,6 +77,22 @@ def test_hooks_are_chosen_by_name_line_and_path(project):
     for words, count in chosen.items():
         report = json.loads(project.run("test", *words, "--json").stdout)
         assert sum(len(hook["cases"]) for hook in report["hooks"]) == count, words
+
+
+def test_a_pack_is_tested_before_and_after_it_is_added(project):
+    hooks = {"a": 'return ask(word) if "x" in call.programs[0].words else None'}
+    for folder in (project.path / "guards", find_pack(project)):
+        pack = write_pack(folder, hooks, lib={"words.py": "word = 'why'"})
+        script = pack / "hooks/a/scripts/run.py"
+        script.write_text(script.read_text().replace("run_guard\n", "run_guard\nfrom words import word\n", 1))
+        (pack / "hooks/a/tests.txt").write_text("ask  echo x\n  says why\npass  ls\n")
+    done = project.run("test", "./guards", "--no-sandbox")
+    assert "local/guards:a" in done.stdout
+    assert ": 2 passed" in done.stdout
+    assert project.run("test", PACK).returncode == 0
+    assert "did you mean 'acme/guards:a'?" in project.run("test", "a").stderr
+    done = project.run("test", "--from-log", fire(project, {"command": "echo x"}), "--expect", "pass")
+    assert "note: this edits the pack acme/guards" in done.stdout
 
 
 WRONG_USAGE = {
