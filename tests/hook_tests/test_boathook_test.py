@@ -364,16 +364,16 @@ def test_check_warns_about_a_guard_whose_tests_do_not_show_both_answers(project)
     assert "no case shows that 'half' lets anything pass" in by_path.stdout
 
 
-def test_doctor_fires_the_first_plain_block_case_of_a_guard(project):
+def test_doctor_fires_the_first_plain_case_that_a_guard_objects_to(project):
     mark = project.base / "mark"
     coded = f"block rm -rf x\n  program rm touch {mark}\n"
     write_guard(project, "good")
-    write_guard(project, "bad", cases=f"{coded}todo-block ls\nblock sudo ls\n", script="rm -rf; exit 0")
+    write_guard(project, "bad", cases=f"{coded}todo-block ls\nask sudo ls\n", script="rm -rf; exit 0")
     write_guard(project, "asks", cases="block rm x\n", script="""echo '{"decision": "ask", "reason": "?"}'""")
     write_guard(project, "coded", cases=coded, script="rm -rf; exit 0")
     done = project.run("doctor", "--json")
     found = {hook["hook"]: [one["text"] for one in hook["findings"]] for hook in json.loads(done.stdout)["hooks"]}
-    message = "it has no opinion on a case that its tests say it blocks (tests.txt:4): sudo ls"
+    message = "it has no opinion on a case that its tests say it objects to (tests.txt:4): sudo ls"
     assert {name: message in texts for name, texts in found.items()} == {
         "good": False,
         "bad": True,
