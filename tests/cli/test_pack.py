@@ -56,6 +56,7 @@ def read_packs():
 def test_a_pack_is_copied_and_shown_and_its_hooks_run(place):
     text = add()
     assert "acme/guards 1.0.0 (folder " in text
+    assert "packs: 2 hooks on, 1 off" in text
     assert [line.split()[:2] for line in text.splitlines()[1:4]] == [["on", "a"], ["on", "b"], ["off", "c"]]
     assert place.dispatch("by hook_entry", CALL)["decision"] == "ask"
     (row,) = read_packs()
@@ -182,7 +183,8 @@ def test_hooks_are_turned_on_and_off(place):
     assert tomllib.loads((place.config / "hooks.toml").read_text()) == {"packs": {NAME: {}}}
     assert "the pack 'acme/guards' has no hook 'x'" in run("pack", "on", f"{NAME}:x", code=1)
     assert "there is no hook 'acme/gards:a'" in run("pack", "on", "acme/gards:a", code=1)
-    assert "there is no hook 'a'" in run("pack", "on", "a", code=1)
+    assert "there is no hook 'a': did you mean 'acme/guards:a'?" in run("pack", "on", "a", code=1)
+    assert "name its hooks, as in acme/guards:HOOK" in run("pack", "on", NAME, code=1)
 
 
 def test_off_asks_a_person(place, monkeypatch):

@@ -23,7 +23,9 @@ from tests.examples.example_project import ROOT, ExampleProject
 EXAMPLES = ROOT / "examples"
 HOOKS = sorted(folder for folder in (EXAMPLES / "hooks").iterdir() if folder.is_dir())
 NAMES = [folder.name for folder in HOOKS]
-CORPUS: list[dict[str, str]] = json.loads((EXAMPLES / "corpus" / "dangerous-commands.json").read_text(encoding="utf-8"))
+CORPUS: list[dict[str, str]] = json.loads(
+    (EXAMPLES / "hooks/block-dangerous-commands/tests/dangerous-commands.json").read_text(encoding="utf-8")
+)
 WORK_DIR = "/home/user/project"
 
 

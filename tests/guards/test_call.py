@@ -7,6 +7,9 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
+from boathook.errors import ConfigError
 from boathook.guards import GuardedCall, ask, block
 
 
@@ -58,3 +61,12 @@ def test_a_guard_is_the_script_of_a_hook():
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, answer, "")
     assert json.loads(block("no").to_json()) == {"decision": "block", "reason": "no"}
+
+
+def test_a_text_alone_is_a_list_of_one():
+    call = make_call("Shell", command="ls")
+    call.settings = {"free": "*.md", "hosts": ["a", "b"], "wrong": 5, "mixed": ["a", 5]}
+    assert [call.list_setting(name, ("c",)) for name in ("free", "hosts", "absent")] == [("*.md",), ("a", "b"), ("c",)]
+    for name in ("wrong", "mixed"):
+        with pytest.raises(ConfigError, match=f"'{name}' of this hook is not a list of texts"):
+            call.list_setting(name)

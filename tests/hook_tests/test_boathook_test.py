@@ -12,6 +12,7 @@ import pytest
 
 from boathook.process.sandbox import ISOLATED, probe_sandbox_levels
 from tests.output_validation import make_validator
+from tests.packs.toy_packs import PACK, find_pack, write_pack
 from tests.scratch_project import make_settings
 
 CAN_ISOLATE = next(one.is_available for one in probe_sandbox_levels() if one.level == ISOLATED)
@@ -76,6 +77,22 @@ def test_hooks_are_chosen_by_name_line_and_path(project):
     for words, count in chosen.items():
         report = json.loads(project.run("test", *words, "--json").stdout)
         assert sum(len(hook["cases"]) for hook in report["hooks"]) == count, words
+
+
+def test_a_pack_is_tested_before_and_after_it_is_added(project):
+    hooks = {"a": 'return ask(word) if "x" in call.programs[0].words else None'}
+    for folder in (project.path / "guards", find_pack(project)):
+        pack = write_pack(folder, hooks, lib={"words.py": "word = 'why'"})
+        script = pack / "hooks/a/scripts/run.py"
+        script.write_text(script.read_text().replace("run_guard\n", "run_guard\nfrom words import word\n", 1))
+        (pack / "hooks/a/tests.txt").write_text("ask  echo x\n  says why\npass  ls\n")
+    done = project.run("test", "./guards", "--no-sandbox")
+    assert "local/guards:a" in done.stdout
+    assert ": 2 passed" in done.stdout
+    assert project.run("test", PACK).returncode == 0
+    assert "did you mean 'acme/guards:a'?" in project.run("test", "a").stderr
+    done = project.run("test", "--from-log", fire(project, {"command": "echo x"}), "--expect", "pass")
+    assert "note: this edits the pack acme/guards" in done.stdout
 
 
 WRONG_USAGE = {
@@ -347,16 +364,16 @@ def test_check_warns_about_a_guard_whose_tests_do_not_show_both_answers(project)
     assert "no case shows that 'half' lets anything pass" in by_path.stdout
 
 
-def test_doctor_fires_the_first_plain_block_case_of_a_guard(project):
+def test_doctor_fires_the_first_plain_case_that_a_guard_objects_to(project):
     mark = project.base / "mark"
     coded = f"block rm -rf x\n  program rm touch {mark}\n"
     write_guard(project, "good")
-    write_guard(project, "bad", cases=f"{coded}todo-block ls\nblock sudo ls\n", script="rm -rf; exit 0")
+    write_guard(project, "bad", cases=f"{coded}todo-block ls\nask sudo ls\n", script="rm -rf; exit 0")
     write_guard(project, "asks", cases="block rm x\n", script="""echo '{"decision": "ask", "reason": "?"}'""")
     write_guard(project, "coded", cases=coded, script="rm -rf; exit 0")
     done = project.run("doctor", "--json")
     found = {hook["hook"]: [one["text"] for one in hook["findings"]] for hook in json.loads(done.stdout)["hooks"]}
-    message = "it has no opinion on a case that its tests say it blocks (tests.txt:4): sudo ls"
+    message = "it has no opinion on a case that its tests say it objects to (tests.txt:4): sudo ls"
     assert {name: message in texts for name, texts in found.items()} == {
         "good": False,
         "bad": True,

@@ -73,6 +73,7 @@ def cli() -> None:
     \b
     First steps:
       boathook demo                                        watch hooks at work
+      boathook pack add boathook/standard                  get the guards that come with boathook
       boathook new no-force-push --event pre-tool-call \\
           --tool Shell --pattern 'push.*--force'           create a hook in this project
       boathook check                                       find mistakes

@@ -36,7 +36,7 @@ from boathook.core.outcome import NOTHING
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
 from boathook.engine import Engine
-from boathook.hook_tests.case import PASS, SKIP
+from boathook.hook_tests.case import OBJECTIONS, PASS, SKIP
 from boathook.hook_tests.case_file import TESTS_FILE, read_case_file
 from boathook.hook_tests.case_runner import CaseRules, RunSetup, run_cases
 from boathook.hook_tests.missing_cases import is_guard
@@ -81,8 +81,8 @@ def examine_hooks(is_fixing: bool, diff: bool, yes: bool, as_json: bool, project
     """Run every hook once to see whether it works.
 
     Each armed hook gets an event that it matches, in a scratch folder. Prompt hooks, HTTP hooks and hooks with
-    `metadata: {doctor: skip}` in their HOOK.md are inspected but not run. A guard also gets the first `block` case of
-    its tests that needs nothing but the event. Installed agents, the ledger and the trust
+    `metadata: {doctor: skip}` in their HOOK.md are inspected but not run. A guard also gets the first `block` or
+    `ask` case of its tests that needs nothing but the event. Installed agents, the ledger and the trust
     store are checked too. With --fix, agents whose entries call another boathook, or one that is gone, get entries for
     this one; you are asked at a terminal, and without one nothing is changed unless you add --yes.
 
@@ -160,7 +160,7 @@ def _examine_hook(hook: Hook, engine: Engine, scratch: str, stats: HookStats | N
     run = verdict.runs[0]
     finding = _judge_run(hook, run)
     result = _FAILS if finding.level == ERROR else _WORKS
-    more = (*_examine_passed_sample(hook, run, event), *_examine_block_case(hook, run))
+    more = (*_examine_passed_sample(hook, run, event), *_examine_objection(hook, run))
     result = _FAILS if any(one.level == ERROR for one in more) else result
     return HookHealth(hook, result, (*before, finding, *more), round(run.seconds * 1000, 1))
 
@@ -174,19 +174,19 @@ def _examine_passed_sample(hook: Hook, run: Run, event: Event) -> list[HealthFin
     return [HealthFinding(NOTE, hook.name, f"it let a sample pass that its pattern matches: {sample}")]
 
 
-def _examine_block_case(hook: Hook, run: Run) -> list[HealthFinding]:
-    """Fire the first plain `block` case of a guard: one that has no opinion on what its own tests say it blocks is broken."""
+def _examine_objection(hook: Hook, run: Run) -> list[HealthFinding]:
+    """Fire the first plain case of a guard that it objects to: one that has no opinion on it is broken."""
     if run.status != OK or not is_guard(hook):
         return []
     read = read_case_file(f"{hook.edited_folder}/{TESTS_FILE}")
-    case = next((one for one in read.cases if one.word == "block" and one.is_plain and not one.is_todo), None)
+    case = next((one for one in read.cases if one.word in OBJECTIONS and one.is_plain and not one.is_todo), None)
     if case is None:
         return []
     # The hook is trusted, and the case brings no code.
     result = run_cases(hook, (case.replace(hosts=()),), RunSetup(rules=CaseRules(is_hook_trusted=True)))[0]
     if result.got not in (PASS, SKIP):
         return []
-    text = f"it has no opinion on a case that its tests say it blocks ({TESTS_FILE}:{case.line}): {case.title}"
+    text = f"it has no opinion on a case that its tests say it objects to ({TESTS_FILE}:{case.line}): {case.title}"
     return [HealthFinding(ERROR, hook.name, text, f"boathook test {hook.name}:{case.line}")]
 
 

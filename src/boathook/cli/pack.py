@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from boathook.assembly import load_catalog
 from boathook.cli.common_options import json_option
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, format_count, print_json, print_table
-from boathook.core.hook import ARMED, PROJECT, USER
+from boathook.core.hook import ARMED, PROJECT, USER, Hook
 from boathook.errors import ConfigError
 from boathook.install.host_files import find_project_top
 from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME, PackChange, compare_packs
@@ -89,7 +90,7 @@ def add_pack(
     if as_json:
         print_json(_describe_result(found, content, change, place))
     elif is_changed:
-        _print_done(place, found.name)
+        _print_done(place, found.name, "" if old is not None else _count_on(content.manifest, wanted))
     return 0
 
 
@@ -140,11 +141,17 @@ def _print_change(
         echo(f"  your edit of {path} will be lost", "bold red")
 
 
-def _print_done(place: PackPlace, name: str) -> None:
-    echo(f"added {name} to {place.packs_folder}", "green")
+def _count_on(manifest: PackManifest, wanted: dict[str, bool]) -> str:
+    on = sum(wanted.get(hook, manifest.has_on(hook)) for hook in manifest.hooks)
+    return f": {format_count(on, 'hook')} on, {len(manifest.hooks) - on} off"
+
+
+def _print_done(place: PackPlace, name: str, counts: str) -> None:
+    echo(f"added {name} to {place.packs_folder}{counts}", "green")
     if place.scope == PROJECT:
         echo("  trust  boathook trust   (everyone who works on this project reviews its hooks once)")
     echo("  see    boathook pack list")
+    echo(f"  on     boathook pack on {name}:HOOK")
     echo(f'  set    [packs."{name}"] in {place.config_path}: on, off, and a table of settings for each hook')
 
 
@@ -204,6 +211,8 @@ def _print_details(pack: InstalledPack) -> None:
     for state in dict.fromkeys(state for _, state in pack.hooks if state != "on"):
         names = [name for name, found in pack.hooks if found == state]
         echo(f"{pack.name}: {'off' if state == 'disabled' else state}: {', '.join(names)}")
+    if any(state == "disabled" for _, state in pack.hooks):
+        echo(f"to turn one on: boathook pack on {pack.name}:HOOK", "dim")
     if pack.edited:
         echo(f"{pack.name}: edited: {', '.join(pack.edited[:_MAX_SHOWN])}", "yellow")
     if pack.newer:
@@ -260,10 +269,7 @@ def _switch(names: tuple[str, ...], *, is_on: bool, is_project: bool, yes: bool)
         pack, _, hook = name.rpartition(":")
         found = [one for one in catalog.hooks if one.pack and one.pack == pack]
         if not found:
-            known = sorted({one.name for one in catalog.hooks if one.pack})
-            raise ConfigError(
-                f"there is no hook '{name}': {suggest(name, known, 'boathook pack list shows the packs')}"
-            )
+            raise ConfigError(f"there is no hook '{name}': {_suggest_hook(name, catalog.hooks)}")
         hooks = {one.name.rpartition(":")[2]: one.is_on for one in found}
         if hook not in hooks:
             raise ConfigError(f"the pack '{pack}' has no hook '{hook}': {suggest(hook, hooks)}")
@@ -278,6 +284,15 @@ def _switch(names: tuple[str, ...], *, is_on: bool, is_project: bool, yes: bool)
         text = f"turned {word}" if changed else f"already {word}"
         echo(f"{text}: {', '.join(f'{pack}:{hook}' for hook in wanted)} (in {place.config_path})")
     return 0
+
+
+def _suggest_hook(name: str, hooks: Iterable[Hook]) -> str:
+    """Return how to write the name of a hook in a pack: people leave the pack or the hook out."""
+    known = sorted({one.name for one in hooks if one.pack})
+    if any(one.startswith(f"{name}:") for one in known):
+        return f"name its hooks, as in {name}:HOOK; boathook pack list shows which are off"
+    near = [one for one in known if one.endswith(f":{name}")]
+    return f"did you mean '{near[0]}'?" if near else suggest(name, known, "boathook pack list shows the packs")
 
 
 _names_argument = click.argument("names", nargs=-1, required=True, metavar="PACK:HOOK...")

@@ -101,9 +101,11 @@ def _select(finder: HookTestFinder, names: tuple[str, ...]) -> list[HookTests]:
 
 
 def _run_once(selected: list[HookTests], finder: HookTestFinder, options: dict[str, Any]) -> int:
+    width = max([_NAME_WIDTH, *(len(tests.title) for tests in selected)])
+
     def show(results: HookResults) -> None:
         if not options["as_json"] and (results.is_bad or not options["fail_only"]):
-            _print_hook(results)
+            _print_hook(results, width)
 
     report = run_all_tests(selected, RunOptions(finder.settings, options["hosts"]), show)
     if options["junit"]:
@@ -171,9 +173,9 @@ def _add_recorded_case(
     return 0
 
 
-def _print_hook(results: HookResults) -> None:
+def _print_hook(results: HookResults, width: int) -> None:
     tests = results.tests
-    title = f"{tests.title:{_NAME_WIDTH}}"
+    title = f"{tests.title:{width}}"
     for diagnostic in tests.diagnostics:
         position = f"{_shorten_path(diagnostic.path)}:{diagnostic.line}" if diagnostic.line else diagnostic.path
         echo(f"{title} ERROR {position}: {diagnostic.message}", STATE_STYLES["error"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from boathook.core.file_writes import list_writes
 from boathook.core.patch import PatchedFile
 from boathook.core.tool_kinds import SHELL, find_call_kinds
 from boathook.dialects.native import make_event
+from boathook.errors import ConfigError
 from boathook.shell.call_commands import find_call_folder, list_call_commands
 from boathook.shell.command_reading import CommandReading, read_command
 from boathook.shell.started_program import Started
@@ -25,6 +26,16 @@ class GuardedCall:
         self.project, self.home = project, home
         # What the user's hooks.toml says for the guard that is asked now.
         self.settings: Mapping[str, Any] = {}
+
+    def list_setting(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the texts of a setting that is a list; one text alone is a list of one."""
+        value = self.settings.get(name, default)
+        # A text is a sequence as well: its letters would count as patterns, and "*" alone frees everything.
+        texts = (value,) if isinstance(value, str) else value
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            example = f'{name} = ["…", "…"]'
+            raise ConfigError(f"the setting '{name}' of this hook is not a list of texts. Fix in hooks.toml: {example}")
+        return tuple(texts)
 
     @cached_property
     def event(self) -> Event:

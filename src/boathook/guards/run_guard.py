@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from boathook.core.json_text import loads
+from boathook.errors import ConfigError
 from boathook.guards.call import GuardedCall
 from boathook.guards.guard_answer import GuardAnswer
 
@@ -20,7 +21,11 @@ def run_guard(decide: Guard) -> None:
     """Ask a guard about the event on standard input, and print what it objects; for the end of a hook's `scripts/run.py`."""
     call = read_call()
     call.settings = loads(os.environ.get(SETTINGS_VARIABLE) or "{}")
-    if answer := decide(call):
+    try:
+        answer = decide(call)
+    except ConfigError as error:
+        sys.exit(str(error))
+    if answer:
         sys.stdout.write(answer.to_json() + "\n")
 
 

@@ -32,6 +32,8 @@ from boathook.hook_tests.case_runner import CaseRules
 from boathook.hook_tests.python_hooks import is_python_name
 from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, find_manifest, read_hook
+from boathook.sources.pack_folders import name_pack_hook
+from boathook.sources.pack_md import PACK_MANIFEST, read_pack_manifest
 
 # States that are about where a hook counts, and not about whether it works.
 _TESTED_STATES = (ARMED, DISABLED, SHADOWED)
@@ -89,7 +91,9 @@ class HookTestFinder:
         if "/" in name or name in (".", "..", TESTS_FILE, *MANIFEST_NAMES) or os.path.isdir(name):
             return self._find_at(os.path.abspath(name))
         known = sorted({hook.name for hook in self._all.hooks})
-        raise ConfigError(f"there is no hook '{name}' here: {suggest(name, known, 'boathook list shows them')}")
+        in_packs = [one for one in known if one.endswith(f":{name}")]
+        fix = f"did you mean '{in_packs[0]}'?" if in_packs else suggest(name, known, "boathook list shows them")
+        raise ConfigError(f"there is no hook '{name}' here: {fix}")
 
     def _find_for(self, hooks: Iterable[Hook]) -> list[HookTests]:
         own = (IS_INSTALLED_CALL, CALLS_BOATHOOK)
@@ -196,6 +200,10 @@ class HookTestFinder:
     def _read_other(self, folder: str) -> HookTests:
         """Return the tests of a hook that does not apply here; it counts as one of a project that nobody trusts."""
         hook, _ = read_hook(find_manifest(folder) or folder, folder, PROJECT)
+        pack, middle, _ = folder.rpartition("/hooks/")
+        if middle and os.path.lexists(f"{pack}/{PACK_MANIFEST}"):
+            # A pack that is being written: its hooks import what is in its `lib`.
+            hook = name_pack_hook(hook, f"local/{os.path.basename(pack)}", read_pack_manifest(pack, PROJECT, pack))
         read = _read_if_there(f"{folder}/{TESTS_FILE}")
         rules = CaseRules(without_sandbox=self._without_sandbox)
         return _add_reason(HookTests(hook.name, (hook,), read.path, rules, read.cases, read.diagnostics), hook, hook)

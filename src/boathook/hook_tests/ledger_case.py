@@ -48,7 +48,7 @@ def append_recorded_case(
     with open(tests.path, "a", encoding="utf-8") as file:
         file.write(added if not before else f"\n{added}")
     line = before.count("\n") + (1 if before else 0) + section.count("\n") + 2
-    return AddedCase(tests.path, line, hook.name, text, _list_notes(record, before))
+    return AddedCase(tests.path, line, hook.name, text, _list_notes(record, before, hook))
 
 
 def _read_before(path: str) -> str:
@@ -68,12 +68,16 @@ def _find_section(text: str) -> str:
     return names[-1] if names else ""
 
 
-def _list_notes(record: dict[str, Any], before: str) -> tuple[str, ...]:
+def _list_notes(record: dict[str, Any], before: str, hook: Hook) -> tuple[str, ...]:
     project = str(record.get("project") or "")
     is_named = bool(project) and project in str(record["input"])
     notes = [f"the case names {project}, which is not where it runs"] if is_named else []
     if not before:
         notes.append("the file is new: add a case with the other answer, too")
+    if hook.pack:
+        notes.append(
+            f"this edits the pack {hook.pack}: to update it, you will need boathook pack add --discard, which removes the case"
+        )
     return tuple(notes)
 
 

@@ -21,7 +21,7 @@ _KEYS = "a private key"
 _CLOUD = "credentials of a cloud service"
 _TOKENS = "a token of a tool"
 _AGENT = "the token of an agent"
-_STORE = "a store of passwords"
+_STORE = "stored passwords"
 _PASSWORDS = "passwords of the system"
 
 _CREDENTIAL_ROWS: dict[str, tuple[str, ...]] = {
@@ -86,8 +86,8 @@ _CREDENTIAL_ROWS: dict[str, tuple[str, ...]] = {
     _PASSWORDS: ("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/master.passwd", "/proc/*/environ"),
 }
 _SETTINGS_ROWS: dict[str, tuple[str, ...]] = {
-    "a file of environment variables with secrets": (".env", ".env.*", "*.env"),
-    "a file of secrets": (
+    "environment variables with secrets": (".env", ".env.*", "*.env"),
+    "secrets": (
         *("credentials.json", "client_secret*.json", "service-account*.json", "service_account*.json"),
         *(
             "secrets.yml",

@@ -14,7 +14,7 @@ from boathook.shell.started_program import Started
 _ENGINES = "docker podman nerdctl"
 _COMPOSES = "docker-compose podman-compose nerdctl-compose"
 _LIST_VOLUMES = "See what is there with `volume ls`, and back up what is needed first"
-_NAME_THEM = "List them first (`ps -a`, `image ls`), and name the ones that you made"
+_NAME_THEM = "List them first (`ps -a`, `image ls`), and delete by name only those that you made"
 _KEEP_VOLUMES = "`down` without `-v` stops the services and keeps their data"
 _VM_STOP = "Stop it instead (it keeps its disk), or export it first"
 RULES = (

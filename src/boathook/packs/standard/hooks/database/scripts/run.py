@@ -227,14 +227,14 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def object_to(what: str) -> GuardAnswer:
     return ask(
-        f"`{what.replace(UNKNOWN, '…')}` deletes data for good. Back it up first (`pg_dump`, `mysqldump`, `.backup`), count the "
-        "rows that it is about by a SELECT, and check which database the command talks to."
+        f"`{what.replace(UNKNOWN, '…')}` deletes or overwrites data for good. Check which database the command talks to, look "
+        "at the data first (in SQL, count the rows with a SELECT), and make a backup (`pg_dump`, `mysqldump`, `.backup`)."
     )
 
 
 def is_free(call: GuardedCall, program: Started) -> bool:
     text = " ".join((program.name, *program.words[1:]))
-    return any(text.startswith(start) for start in call.settings.get("free", ()))
+    return any(text.startswith(start) for start in call.list_setting("free"))
 
 
 def iter_texts(value: Any) -> Iterator[str]:

@@ -115,7 +115,7 @@ _PLACE_OPTIONS = ("-n", "--namespace", "--context", "--kube-context", "--cluster
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    production = call.settings.get("production", PRODUCTION)
+    production = call.list_setting("production", PRODUCTION)
     answer = None
     for program in list_host_programs(call):
         is_production = _is_production(program, production)
@@ -123,7 +123,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             if rule.needs == "--replicas" and "0" not in read_arguments(program, OPTIONS).get("--replicas"):
                 continue
             if is_production:
-                return block(f"{write_reason(program, rule)[:-1]}, not in production.")
+                return block(f"{write_reason(program, rule)} This is production: leave it to the person.")
             answer = answer or ask(write_reason(program, rule))
         elif is_production and (rule := find_rule(program, CHANGES, OPTIONS)):
             answer = answer or ask(write_reason(program, rule))

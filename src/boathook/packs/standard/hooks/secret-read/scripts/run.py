@@ -53,8 +53,8 @@ def judge_tool_path(call: GuardedCall, path: str) -> SecretPath | None:
 
 
 def judge_settings(call: GuardedCall, path: str) -> SecretPath | None:
-    patterns = call.settings.get("secret", ())
-    return SecretPath(path, SETTINGS, "a secret by your settings") if matches_any(path, patterns) else None
+    patterns = call.list_setting("secret")
+    return SecretPath(path, SETTINGS, "secrets, by your settings") if matches_any(path, patterns) else None
 
 
 def matches_any(path: str, patterns: Any) -> bool:
@@ -62,7 +62,7 @@ def matches_any(path: str, patterns: Any) -> bool:
 
 
 def is_free(call: GuardedCall, secret: SecretPath) -> bool:
-    return matches_any(secret.path, call.settings.get("free", ()))
+    return matches_any(secret.path, call.list_setting("free"))
 
 
 def iter_paths(tool_input: Any) -> Iterator[str]:
@@ -115,7 +115,7 @@ def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
 
 
 def object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
-    what = f"{secret.path} is {secret.kind}"
+    what = f"{secret.path} holds {secret.kind}"
     if secret.level == CREDENTIAL:
         done = "copies it to where nothing protects it" if is_copy else "would show it to the model"
         return block(

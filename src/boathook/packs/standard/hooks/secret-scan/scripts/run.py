@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from secret_kinds import find_secret_line, iter_secrets
+from secret_kinds import FoundSecret, find_secret_line, iter_secrets
 from secret_paths import SETTINGS, find_secret_path
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
@@ -25,22 +25,27 @@ NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first file that would get a secret."""
-    for path, text in iter_texts(call):
-        if any(fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in call.settings.get("free", ())):
+    for path, text, file_chars in iter_texts(call):
+        if any(fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in call.list_setting("free")):
             continue
-        ignored = call.settings.get("ignored", ())
+        ignored = call.list_setting("ignored")
         secrets = [one for one in iter_secrets(text) if one.name not in ignored]
         if secrets:
-            names = dict.fromkeys(f"{one.name} (line {find_secret_line(text, one)})" for one in secrets)
+            names = dict.fromkeys(describe_secret(text, one, file_chars) for one in secrets)
             return object_to(path, [*names])
     return None
 
 
-def iter_texts(call: GuardedCall) -> Iterator[tuple[str, str]]:
-    """Yield each file that a call writes, with the text."""
+def describe_secret(text: str, secret: FoundSecret, file_chars: int) -> str:
+    """Return the name of a secret, and its line if it is in a text that goes into the file as it is."""
+    return f"{secret.name} (line {find_secret_line(text, secret)})" if secret.start < file_chars else secret.name
+
+
+def iter_texts(call: GuardedCall) -> Iterator[tuple[str, str, int]]:
+    """Yield each file that a call writes, with the text, and how many of its characters are lines of the file."""
     for one in call.writes:
         if one.change != "delete":
-            yield one.path, one.text
+            yield one.path, one.text, len(one.text)
     for program in call.programs:
         paths = list_targets(program)
         if paths:
@@ -49,7 +54,7 @@ def iter_texts(call: GuardedCall) -> Iterator[tuple[str, str]]:
                 *program.words[1:],
                 *(word for one in program.feeders for word in one.words[1:]),
             ]
-            yield paths[0], "\n".join(text.replace(UNKNOWN, "…") for text in texts)
+            yield paths[0], "\n".join(text.replace(UNKNOWN, "…") for text in texts), len(program.input_text)
 
 
 def list_targets(program: Started) -> list[str]:

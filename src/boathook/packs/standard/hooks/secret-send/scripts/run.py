@@ -48,7 +48,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 
 def goes_to_free_host(call: GuardedCall, program: Started) -> bool:
-    hosts = call.settings.get("hosts", ())
+    hosts = call.list_setting("hosts")
     addresses = [re.sub(r"^[a-z]+://|^[^@/]*@", "", word).split("/")[0].split(":")[0] for word in program.words[1:]]
     return any(THIS_MACHINE.match(word) for word in program.words[1:]) or any(
         fnmatch(address, host) for address in addresses for host in hosts
@@ -123,7 +123,7 @@ def judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
         secret = flows.judge(program, word)
         if secret and secret.level != PRIVATE:
             return ask(
-                f"{secret.path} is {secret.kind}: a commit keeps it in the history for good, and a push sends it. "
+                f"{secret.path} holds {secret.kind}: a commit keeps it in the history for good, and a push sends it. "
                 "Add it to .gitignore, and commit an example without values."
             )
     return None
@@ -170,7 +170,7 @@ def sends_variable(raws: list[str], names: list[str]) -> bool:
 
 
 def object_to(secret: SecretPath) -> GuardAnswer:
-    text = f"This sends {secret.path} away, which is {secret.kind}. {SAFE_WAY}"
+    text = f"This sends {secret.path} away, which holds {secret.kind}. {SAFE_WAY}"
     return ask(text) if secret.level == PRIVATE else block(text)
 
 
