@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from boathook.guards import GuardedCall, ask, block
 
 
@@ -25,6 +27,19 @@ def test_the_programs_of_a_command_are_listed_with_their_folders():
     ]
     assert [feeder.name for feeder in call.programs[-1].feeders] == ["curl"]
     assert call.is_readable
+
+
+def test_a_setting_is_a_list_of_texts_or_one_text_and_anything_else_makes_the_guard_fail():
+    call = make_call("Shell", command="true")
+    assert call.list_setting("free") == ()
+    assert call.list_setting("free", ("a", "b")) == ("a", "b")
+    for value, expected in ((["aws s3 ls"], ("aws s3 ls",)), ("aws s3 ls", ("aws s3 ls",)), ([], ())):
+        call.settings = {"free": value}
+        assert call.list_setting("free", ("a",)) == expected
+    for value in (3, True, {"a": 1}, [1], [""], "", None):
+        call.settings = {"free": value}
+        with pytest.raises(ValueError, match="'free' must be a list of texts"):
+            call.list_setting("free")
 
 
 def test_the_files_of_a_patch_are_writes():

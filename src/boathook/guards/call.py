@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -76,6 +76,15 @@ class GuardedCall:
     def writes(self) -> tuple[PatchedFile, ...]:
         """The files that the call writes, edits or deletes, patches included; paths are as the agent gave them."""
         return list_writes(self.event)
+
+    def list_setting(self, name: str, default: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return a setting that is a list of texts; one text is a list of one. Anything else makes the guard fail."""
+        value = self.settings.get(name, default)
+        texts = (value,) if isinstance(value, str) else value
+        # An empty text would be the beginning of every command.
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) and text for text in texts):
+            raise ValueError(f"the setting '{name}' must be a list of texts, not {value!r}. Correct it in hooks.toml")
+        return tuple(texts)
 
     def make_absolute(self, path: str) -> str:
         """Return a path of the call from the root, with `~` and `..` resolved by text alone."""

@@ -21,7 +21,7 @@ _NO_COMMIT = ("--no-commit", "-n", "--abort", "--quit", "--ff-only", "--skip")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    protected = call.settings.get("protected", PROTECTED)
+    protected = call.list_setting("protected", PROTECTED)
     # The branch that an earlier part of the command switched to, by folder.
     switched: dict[str, str] = {}
     states = GitStates()

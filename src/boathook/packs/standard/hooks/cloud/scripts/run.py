@@ -55,8 +55,8 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 def is_free(call: GuardedCall, program: Started) -> bool:
     text = " ".join((program.name, *program.words[1:]))
     hosts = [re.sub(r"^[a-z]+://|^[^@/]*@", "", word).split("/")[0].split(":")[0] for word in program.words[1:]]
-    return any(text.startswith(start) for start in call.settings.get("free", ())) or any(
-        fnmatch(host, pattern) for host in hosts for pattern in call.settings.get("hosts", ())
+    return any(text.startswith(start) for start in call.list_setting("free")) or any(
+        fnmatch(host, pattern) for host in hosts for pattern in call.list_setting("hosts")
     )
 
 

@@ -20,7 +20,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     for program in call.programs:
         message = find_message(program)
         if message and (problems := list_problems(call, message)):
-            types = ", ".join(call.settings.get("types", TYPES))
+            types = ", ".join(call.list_setting("types", TYPES))
             way = "" if "form" in call.settings else f" Write it as `type(scope): subject`, with a type of {types}."
             return block(
                 f"The message of this commit does not have the form of the project: {'; '.join(problems)}.{way}"
@@ -51,7 +51,7 @@ def list_problems(call: GuardedCall, message: str) -> list[str]:
     subject, _, rest = message.partition("\n")
     if BY_GIT.match(subject):
         return []
-    types = "|".join(re.escape(one) for one in call.settings.get("types", TYPES))
+    types = "|".join(re.escape(one) for one in call.list_setting("types", TYPES))
     form = call.settings.get("form", rf"(?:{types})(?:\([^()\s]+\))?!?: \S")
     longest = call.settings.get("max_subject", MAX_SUBJECT)
     problems: list[str] = []

@@ -234,7 +234,7 @@ def object_to(what: str) -> GuardAnswer:
 
 def is_free(call: GuardedCall, program: Started) -> bool:
     text = " ".join((program.name, *program.words[1:]))
-    return any(text.startswith(start) for start in call.settings.get("free", ()))
+    return any(text.startswith(start) for start in call.list_setting("free"))
 
 
 def iter_texts(value: Any) -> Iterator[str]:

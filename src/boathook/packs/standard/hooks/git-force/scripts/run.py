@@ -24,7 +24,7 @@ Rule = Callable[[GitCall, Sequence[str]], GuardAnswer | None]
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    protected = call.settings.get("protected", PROTECTED)
+    protected = call.list_setting("protected", PROTECTED)
     answer = None
     for git in iter_git_calls(list_host_programs(call)):
         rule = _RULES.get(git.subcommand)

@@ -115,7 +115,7 @@ _PLACE_OPTIONS = ("-n", "--namespace", "--context", "--kube-context", "--cluster
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    production = call.settings.get("production", PRODUCTION)
+    production = call.list_setting("production", PRODUCTION)
     answer = None
     for program in list_host_programs(call):
         is_production = _is_production(program, production)

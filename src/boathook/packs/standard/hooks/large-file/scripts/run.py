@@ -17,7 +17,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     for one in call.writes:
         name = one.path.rpartition("/")[2]
         if one.change == "delete" or any(
-            fnmatch(name, free) or fnmatch(one.path, free) for free in settings.get("free", ())
+            fnmatch(name, free) or fnmatch(one.path, free) for free in call.list_setting("free")
         ):
             continue
         size = len(one.text.encode("utf-8", "replace"))

@@ -57,7 +57,7 @@ HEAD_BYTES = 600
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first file that is not written by hand."""
     for written in list_written_paths(call):
-        is_free = written.is_deleted or written.matches(call.settings.get("free", ()))
+        is_free = written.is_deleted or written.matches(call.list_setting("free"))
         if not is_free and (answer := judge(call, written)):
             return answer
     return None
@@ -69,7 +69,7 @@ def judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
         return ask(
             f"{written.shown} is written by a package manager. Change what it is made from, then run `{command}`."
         )
-    if written.matches((*GENERATED_FOLDERS, *call.settings.get("generated", ()))):
+    if written.matches((*GENERATED_FOLDERS, *call.list_setting("generated"))):
         return ask(
             f"{written.shown} is made by a program, and the next build overwrites it. Change what it is made from."
         )

@@ -142,7 +142,7 @@ def judge_package(call: GuardedCall, package: str, popular: list[str], known: st
     if (
         match is None
         or package.startswith((".", "/"))
-        or any(fnmatch(package, one) for one in call.settings.get("free", ()))
+        or any(fnmatch(package, one) for one in call.list_setting("free"))
     ):
         return None
     name = match[2].lower()

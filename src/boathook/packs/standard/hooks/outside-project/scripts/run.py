@@ -56,7 +56,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def _list_inside(call: GuardedCall) -> list[str]:
     """Return the folders in which work is free."""
-    free = [*FREE_FOLDERS, *call.settings.get("allow", ())]
+    free = [*FREE_FOLDERS, *call.list_setting("allow")]
     folders = [call.project, call.work_dir, *(call.make_absolute(path) for path in free)]
     return [folder.rstrip("/") for folder in folders if folder.strip("/")]
 

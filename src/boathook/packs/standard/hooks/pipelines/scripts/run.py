@@ -79,7 +79,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first command that changes pipelines or settings on a server."""
     for program in list_all_programs(call):
         text = " ".join((program.name, *program.words[1:]))
-        is_free = is_dry_run(program) or any(text.startswith(start) for start in call.settings.get("free", ()))
+        is_free = is_dry_run(program) or any(text.startswith(start) for start in call.list_setting("free"))
         if not is_free and (answer := judge(program)):
             return answer
     return None

@@ -47,14 +47,13 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 
 def judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
-    settings = call.settings
-    if written.matches(settings.get("free", ())):
+    if written.matches(call.list_setting("free")):
         return None
-    if written.matches(settings.get("block", ())):
+    if written.matches(call.list_setting("block")):
         return block(
             f"{written.shown} is protected by the settings of this guard. Tell the person what should be changed in it."
         )
-    if written.matches(settings.get("ask", ())):
+    if written.matches(call.list_setting("ask")):
         return ask(f"{written.shown} is one of the files to ask about. Say what you want to change in it, and why.")
     return judge_git(call, written) or judge_secret(call, written) or judge_ci(written)
 

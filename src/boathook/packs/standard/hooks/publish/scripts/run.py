@@ -104,7 +104,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first command that publishes."""
     for program in list_all_programs(call):
         text = " ".join((program.name, *program.words[1:]))
-        if is_dry_run(program) or any(text.startswith(start) for start in call.settings.get("free", ())):
+        if is_dry_run(program) or any(text.startswith(start) for start in call.list_setting("free")):
             continue
         if found := find_row(program):
             words, way = found

@@ -53,7 +53,7 @@ def judge_tool_path(call: GuardedCall, path: str) -> SecretPath | None:
 
 
 def judge_settings(call: GuardedCall, path: str) -> SecretPath | None:
-    patterns = call.settings.get("secret", ())
+    patterns = call.list_setting("secret")
     return SecretPath(path, SETTINGS, "a secret by your settings") if matches_any(path, patterns) else None
 
 
@@ -62,7 +62,7 @@ def matches_any(path: str, patterns: Any) -> bool:
 
 
 def is_free(call: GuardedCall, secret: SecretPath) -> bool:
-    return matches_any(secret.path, call.settings.get("free", ()))
+    return matches_any(secret.path, call.list_setting("free"))
 
 
 def iter_paths(tool_input: Any) -> Iterator[str]:

@@ -26,9 +26,9 @@ NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first file that would get a secret."""
     for path, text in iter_texts(call):
-        if any(fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in call.settings.get("free", ())):
+        if any(fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in call.list_setting("free")):
             continue
-        ignored = call.settings.get("ignored", ())
+        ignored = call.list_setting("ignored")
         secrets = [one for one in iter_secrets(text) if one.name not in ignored]
         if secrets:
             names = dict.fromkeys(f"{one.name} (line {find_secret_line(text, one)})" for one in secrets)

@@ -48,7 +48,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 
 def goes_to_free_host(call: GuardedCall, program: Started) -> bool:
-    hosts = call.settings.get("hosts", ())
+    hosts = call.list_setting("hosts")
     addresses = [re.sub(r"^[a-z]+://|^[^@/]*@", "", word).split("/")[0].split(":")[0] for word in program.words[1:]]
     return any(THIS_MACHINE.match(word) for word in program.words[1:]) or any(
         fnmatch(address, host) for address in addresses for host in hosts
