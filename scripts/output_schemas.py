@@ -18,7 +18,7 @@ from boathook.hook_tests.case_runner import CASE_STATUSES
 from boathook.hosts.host import CAPABILITIES
 from boathook.ledger.schema import RECORD_SCHEMAS
 from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME
-from boathook.packs.pack_places import EDITED, INCOMPLETE, OK_STATE, OLDER, UNLOCKED
+from boathook.packs.pack_places import EDITED, INCOMPLETE, MISSING, OK_STATE, OLDER, UNLOCKED
 
 Schema = dict[str, Any]
 
@@ -397,7 +397,7 @@ _PACK = _make_object(
     {
         **dict.fromkeys(("pack", "scope", "path", "release", "description"), _TEXT),
         "ok": _FLAG,
-        "states": _make_list(_make_choice(OK_STATE, EDITED, INCOMPLETE, UNLOCKED, OLDER)),
+        "states": _make_list(_make_choice(OK_STATE, EDITED, INCOMPLETE, UNLOCKED, OLDER, MISSING)),
         "hooks": _make_list(_make_object({"hook": _TEXT, "state": _TEXT})),
         "edited": _TEXTS,
         "newer": _TEXT_OR_NULL,

@@ -171,6 +171,22 @@ def test_remove_shows_what_does_not_guard_any_more(place):
     assert "there is no pack 'acme/guards' in" in run("pack", "remove", NAME, "--yes", code=1)
 
 
+@pytest.mark.parametrize("name", ["acme", ".", "..", "acme/guards/hooks", "../packs/acme"])
+def test_only_a_pack_is_removed(place, name):
+    add()
+    assert f"there is no pack '{name}' in" in run("pack", "remove", name, "--yes", code=1)
+    assert read_packs()[0]["states"] == ["ok"]
+
+
+def test_a_pack_that_was_added_and_is_gone_is_shown_until_it_is_forgotten(place):
+    add()
+    shutil.rmtree(find_pack(place))
+    assert read_packs()[0]["states"] == ["missing"]
+    assert "is gone, so its hooks do not guard. Add it again" in run("pack", "list")
+    run("pack", "remove", NAME, "--yes")
+    assert read_packs() == []
+
+
 def test_hooks_are_turned_on_and_off(place):
     add()
     run("pack", "off", f"{NAME}:a", f"{NAME}:b", "--yes")

@@ -30,6 +30,19 @@ def test_the_programs_of_a_command_are_listed_with_their_folders():
     assert call.is_readable
 
 
+def test_a_setting_is_a_list_of_texts_or_one_text_and_anything_else_makes_the_guard_fail():
+    call = make_call("Shell", command="true")
+    assert call.list_setting("free") == ()
+    assert call.list_setting("free", ("a", "b")) == ("a", "b")
+    for value, expected in ((["aws s3 ls"], ("aws s3 ls",)), ("aws s3 ls", ("aws s3 ls",)), ([], ())):
+        call.settings = {"free": value}
+        assert call.list_setting("free", ("a",)) == expected
+    for value in (3, True, {"a": 1}, [1], [""], "", None):
+        call.settings = {"free": value}
+        with pytest.raises(ConfigError, match="'free' of this hook is not a list of texts"):
+            call.list_setting("free")
+
+
 def test_the_files_of_a_patch_are_writes():
     call = make_call("PatchFile", patch="*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch")
     assert [(one.path, one.change, one.text.strip()) for one in call.writes] == [("a.py", "write", "x = 1")]
@@ -61,12 +74,3 @@ def test_a_guard_is_the_script_of_a_hook():
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, answer, "")
     assert json.loads(block("no").to_json()) == {"decision": "block", "reason": "no"}
-
-
-def test_a_text_alone_is_a_list_of_one():
-    call = make_call("Shell", command="ls")
-    call.settings = {"free": "*.md", "hosts": ["a", "b"], "wrong": 5, "mixed": ["a", 5]}
-    assert [call.list_setting(name, ("c",)) for name in ("free", "hosts", "absent")] == [("*.md",), ("a", "b"), ("c",)]
-    for name in ("wrong", "mixed"):
-        with pytest.raises(ConfigError, match=f"'{name}' of this hook is not a list of texts"):
-            call.list_setting(name)

@@ -296,6 +296,20 @@ def test_git_runs_nothing_that_a_case_brings_while_its_repository_is_made(tmp_pa
     assert not mark.exists()
 
 
+@pytest.mark.parametrize("path", ["./.git/commondir", "~/project/.git/commondir", "sub/.git/config"])
+def test_no_git_runs_in_a_scratch_project_with_a_repository_that_a_case_brings(tmp_path, path):
+    mark = tmp_path / "ran"
+    [case] = parse_cases("pass true\n  file a.txt\n  git main\n").cases
+    files = ((path, "../evil\n"), ("evil/config", f"[core]\n  fsmonitor = touch {mark}\n"), ("evil/objects/x", ""))
+    case = case.replace(files=files, git=case.git.replace(committed=len(files)))
+    [result] = run_cases(make_hook(tmp_path / "obedient"), [case], RunSetup(rules=TRUSTED))
+    assert (result.status, result.messages[0].partition(" ")[2]) == (
+        FAILED_CASE,
+        "is there before the 'git' line: write it after that line",
+    )
+    assert not mark.exists()
+
+
 def test_hooks_that_would_call_a_model_are_not_run():
     from boathook.core.event import PRE_TOOL
     from boathook.core.hook import Prompt

@@ -128,6 +128,15 @@ def test_after_a_block_no_other_guard_is_asked(project):
     assert [skip.reason for skip in verdict.skipped] == [f"not reached: block by '{PACK}:g01'"]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_traceback_begins_in_the_script(project, count):
+    write_guards(project, ["raises"] * count)
+    verdict, _ = dispatch(project, shares=True)
+    text = verdict.runs[0].stderr + verdict.runs[0].error
+    assert "scripts/run.py" in text
+    assert "shared_process" not in text
+
+
 def test_after_a_failure_that_blocks_no_other_guard_is_asked(project):
     marks = project.base / "marks"
     write_guards(project, ["raises", make_script(f"open({str(marks)!r}, 'a')")], [True])

@@ -18,7 +18,7 @@ from boathook.install.host_files import find_project_top
 from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME, PackChange, compare_packs
 from boathook.packs.pack_folder import PackContent, place_pack, read_source_content, remove_pack
 from boathook.packs.pack_lock import LockedPack, read_lock, write_lock
-from boathook.packs.pack_places import OK_STATE, InstalledPack, PackPlace, list_installed_packs
+from boathook.packs.pack_places import MISSING, OK_STATE, InstalledPack, PackPlace, list_installed_packs
 from boathook.packs.pack_source import PackSource, find_pack_source, list_pack_sources
 from boathook.packs.pack_switches import switch_hooks
 from boathook.sources.fields import suggest
@@ -29,6 +29,7 @@ _PROJECT_HELP = "In this project (.agents/packs, for everyone who works on it) i
 _project_option = click.option("--project", "is_project", is_flag=True, help=_PROJECT_HELP)
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 _MAX_SHOWN = 12
+_MISSING_FIX = "Add it again, or forget it with: boathook pack remove {}"
 
 
 @click.group("pack")
@@ -215,6 +216,10 @@ def _print_details(pack: InstalledPack) -> None:
         echo(f"to turn one on: boathook pack on {pack.name}:HOOK", "dim")
     if pack.edited:
         echo(f"{pack.name}: edited: {', '.join(pack.edited[:_MAX_SHOWN])}", "yellow")
+    if MISSING in pack.states:
+        echo(
+            f"{pack.name}: {pack.path} is gone, so its hooks do not guard. {_MISSING_FIX.format(pack.name)}", "bold red"
+        )
     if pack.newer:
         echo(f"{pack.name}: version {pack.newer} is here: boathook pack add {pack.name}", "yellow")
 
@@ -243,7 +248,8 @@ def remove_added_pack(name: str, is_project: bool, yes: bool) -> int:
     place = _find_place(is_project=is_project)
     require_person(files=[place.packs_folder])
     locked = read_lock(place.lock_path)
-    if place.read_pack(name) is None:
+    is_there = place.read_pack(name) is not None
+    if not is_there and name not in locked:
         known = [pack.name for pack in _list_all() if pack.scope == place.scope]
         raise ConfigError(f"there is no pack '{name}' in {place.packs_folder}: {suggest(name, known)}")
     hooks = [hook for hook in load_catalog().hooks if hook.pack == name and (hook.scope == USER) != is_project]
@@ -252,7 +258,8 @@ def remove_added_pack(name: str, is_project: bool, yes: bool) -> int:
         echo(f"  {hook.name} does not guard any more: {hook.description}", "yellow")
     if not confirm_change(f"Remove {name} and its {format_count(len(hooks), 'hook')}?", yes=yes):
         return 1
-    remove_pack(place.get_pack_path(name))
+    if is_there:
+        remove_pack(place.get_pack_path(name))
     if name in locked:
         write_lock(place.lock_path, {pack: found for pack, found in locked.items() if pack != name})
     echo(f"removed {name}. What {place.config_path} says about it has no effect any more")

@@ -257,7 +257,8 @@ def _find_known_place(path: str, projects: Sequence[str]) -> str:
 
 def _describe_place(place: str) -> str:
     *folder, name = place.split("/")
-    if len(folder) >= _MAX_PLACE_PARTS and not (len(folder) == _MAX_PLACE_PARTS and name.endswith(_LISTED_ENDING)):
+    is_listed = len(folder) == _MAX_PLACE_PARTS and folder[0].startswith(".") and name.endswith(_LISTED_ENDING)
+    if len(folder) >= _MAX_PLACE_PARTS and not is_listed:
         return ""
     is_plain, is_plain_folder = (
         all(is_plain_name(part.replace(".", "")) for part in parts) for parts in ((name,), folder)

@@ -32,7 +32,8 @@ class GuardedCall:
         value = self.settings.get(name, default)
         # A text is a sequence as well: its letters would count as patterns, and "*" alone frees everything.
         texts = (value,) if isinstance(value, str) else value
-        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        # An empty text would be the beginning of every command.
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and text for text in texts):
             example = f'{name} = ["…", "…"]'
             raise ConfigError(f"the setting '{name}' of this hook is not a list of texts. Fix in hooks.toml: {example}")
         return tuple(texts)

@@ -107,7 +107,9 @@ def run_script(path: str, code: CodeType | Exception) -> int:
     except SystemExit as error:
         return _read_exit_code(error.code)
     except BaseException as error:  # noqa: BLE001
-        sys.excepthook(type(error), error, _skip_own_frames(error.__traceback__))
+        # What is printed is the traceback of the exception, whatever the hook is given.
+        error = error.with_traceback(_skip_own_frames(error.__traceback__))
+        sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
 

@@ -157,6 +157,7 @@ class ScratchRoot:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, **_FIXED_VARIABLES}
 
     def _add_repository(self, scratch: ScratchFolder, setup: GitSetup) -> None:
+        _refuse_other_repositories(scratch.project)
         state = setup.state if setup.state in (EMPTY, DIRTY) else ""
         shutil.copytree(self._repositories[state], scratch.project, dirs_exist_ok=True)
         git = f"{scratch.project}/.git"
@@ -252,6 +253,17 @@ def _write_text(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def _refuse_other_repositories(project: str) -> None:
+    """Refuse a project with a `.git` that is not ours: its settings could make git start a program outside of a sandbox."""
+    found = [f"{project}/.git"] if os.path.lexists(f"{project}/.git") else []
+    for top, folders, files in os.walk(project):
+        found += [f"{top}/{name}" for name in (*folders, *files) if name.lower() == ".git"]
+    if found:
+        raise BoathookError(
+            f"{found[0].removeprefix(project)[1:]} is there before the 'git' line: write it after that line"
+        )
 
 
 def _run_git(folder: str, environ: dict[str, str], *arguments: str) -> None:

@@ -10,9 +10,12 @@ from boathook.packs.pack_change import find_edited_files
 from boathook.packs.pack_folder import PackContent, read_pack_content
 from boathook.packs.pack_lock import LOCK_NAME, LockedPack, read_lock
 from boathook.packs.pack_source import PackSource
+from boathook.sources.fields import is_pack_name
 from boathook.sources.pack_folders import PACKS_FOLDER, PackFolder, find_packs
 
 OK_STATE, EDITED, INCOMPLETE, UNLOCKED, OLDER = "ok", "edited", "incomplete", "unknown origin", "newer version here"
+# packs.lock names it, and there is no such folder: its hooks do not guard.
+MISSING = "missing"
 
 
 class PackPlace(Value):
@@ -39,7 +42,8 @@ class PackPlace(Value):
     def read_pack(self, name: str) -> PackContent | None:
         """Return a pack that is there, None if it is not."""
         path = self.get_pack_path(name)
-        return read_pack_content(name, path) if os.path.isdir(path) else None
+        # An owner alone, or a path, would be a folder too.
+        return read_pack_content(name, path) if is_pack_name(name) and os.path.isdir(path) else None
 
 
 class InstalledPack(Value):
@@ -62,7 +66,13 @@ def list_installed_packs(
     """Return the packs of a place; `hooks` are those of the catalogue, which knows what is on."""
     locked = read_lock(place.lock_path)
     level = find_packs(place.packs_folder, place.scope)
-    return [_describe_pack(pack, hooks, locked.get(pack.name), sources) for pack in level.packs]
+    packs = [_describe_pack(pack, hooks, locked.get(pack.name), sources) for pack in level.packs]
+    known = {pack.name for pack in packs}
+    return packs + [
+        InstalledPack(name, place.scope, place.get_pack_path(name), pack.version, "", (MISSING,), ())
+        for name, pack in locked.items()
+        if name not in known
+    ]
 
 
 def _describe_pack(

@@ -533,7 +533,7 @@ class FieldChecker:
         if field.explain is not None and isinstance(value, str):
             return field.explain(value)
         message = f"'{field.key}' must be {field.expectation}"
-        if isinstance(value, list) and len(value) < field.low:
+        if field.type.base is list and isinstance(value, list) and len(value) < field.low:
             return f"'{field.key}' is empty", self._show_example(field)
         if isinstance(value, list) and field.type.base is list and field.words:
             wrong = next(item for item in value if item not in field.words)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from boathook.core.interpreters import SHELLS, is_interpreter
 from boathook.guards import GuardedCall
 from boathook.protection.code_texts import find_code, list_code_strings, may_run_commands
-from boathook.shell.arguments import UNKNOWN, skip_options
+from boathook.shell.arguments import UNKNOWN
 from boathook.shell.command_reading import read_command
 from boathook.shell.started_program import Started
 
@@ -17,9 +17,6 @@ from boathook.shell.started_program import Started
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptainer"))
 # Programs whose scripts can run commands.
 _RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
-_SSH_VALUES = "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w -B -I"
-# Whether the reader follows ssh, and says on which machine a program runs.
-_NAMES_MACHINES = hasattr(Started(("ssh",), ""), "machine")
 _MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
 _WORD_LIST = re.compile(
     r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,\s*(?:[\[(]\s*)?)+(?:'[^'\n]*'|\"[^\"\n]*\"))\s*,?\s*[\])]"
@@ -34,15 +31,12 @@ def list_host_programs(call: GuardedCall) -> tuple[Started, ...]:
         for program in _list_uncontained(reading.programs):
             programs.append(program)
             programs += _list_code_programs(program)
-            programs += _list_remote_programs(program)
     return tuple(programs)
 
 
 def list_remote_programs(call: GuardedCall) -> list[Started]:
     """Return what a call starts on other machines by ssh."""
-    if _NAMES_MACHINES:
-        return [program for program in call.programs if getattr(program, "machine", "")]
-    return [remote for program in call.programs for remote in _list_remote_programs(program)]
+    return [program for program in call.programs if program.machine]
 
 
 def _list_uncontained(programs: tuple[Started, ...]) -> Iterator[Started]:
@@ -96,13 +90,3 @@ def _list_code_programs(program: Started) -> Iterator[Started]:
         words = list_code_strings(match[1])
         if words and words[0] and " " not in words[0]:
             yield Started(tuple(words), program.folder)
-
-
-def _list_remote_programs(program: Started) -> Iterator[Started]:
-    """Yield what `ssh` starts on another machine, where no folder is known, unless the reader has listed it."""
-    if program.name != "ssh" or _NAMES_MACHINES:
-        return
-    behind = skip_options(list(program.words[1:]), _SSH_VALUES)
-    text = " ".join(behind[1:])
-    if text and UNKNOWN not in behind[0]:
-        yield from read_command(text).programs

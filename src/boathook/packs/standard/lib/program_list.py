@@ -38,7 +38,7 @@ _CARRIERS: dict[str, tuple[str, ...]] = {
     "mise": ("--",),
     "devbox": ("run",),
     "pixi": ("run",),
-    "bin/spring": ("",),
+    "spring": ("",),
 }
 _SSH_VALUES = "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w -B -I"
 _MAX_CARRIED = 200
