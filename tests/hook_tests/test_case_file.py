@@ -125,6 +125,8 @@ MISTAKES = {
     "pass x\n  file /etc/x": (2, "leaves the scratch project", "~/"),
     "pass x\n  file ~/../x": (2, "leaves the scratch project", "~/"),
     "pass x\n  file .git/config\n  git main": (2, "no repository before", "after the 'git' line"),
+    "pass x\n  file ./.git/commondir y\n  git main": (2, "no repository before", "after the 'git' line"),
+    "pass x\n  file a/.GIT/config y\n  git main": (2, "no repository before", "after the 'git' line"),
     'pass x\n  file "a': (2, "has no end", "close the double quotes"),
     'pass x\n  file "a"b': (2, "ends within a word", "blank"),
     "pass x\n  file": (2, "needs a path", "after 'file'"),

@@ -9,6 +9,7 @@ import pytest
 
 from boathook.core.hook import ARMED, PROJECT, USER, Hook
 from boathook.hook_tests import case_runner
+from boathook.hook_tests.case import Case, GitSetup
 from boathook.hook_tests.case_file import parse_cases
 from boathook.hook_tests.case_runner import (
     FAILED_CASE,
@@ -293,6 +294,17 @@ def test_git_runs_nothing_that_a_case_brings_while_its_repository_is_made(tmp_pa
     text = f"pass true\n     file ~/.gitconfig\n       {config}\n     {files}\n     git main\n"
     [result] = run(hook, text, CaseRules() if CAN_ISOLATE else TRUSTED)
     assert (result.status, result.messages) == (PASSED, ())
+    assert not mark.exists()
+
+
+def test_no_repository_is_made_over_files_of_a_case(tmp_path):
+    mark = tmp_path / "ran"
+    hook = make_hook(tmp_path / "obedient", scope=PROJECT)
+    evil = (("evil/objects/x", ""), ("evil/refs/x", ""), ("evil/config", f"[core]\nfsmonitor = touch {mark}\n"))
+    files = (("./.git/commondir", "../evil\n"), *evil)
+    case = Case(1, "pass", "true", files=files, git=GitSetup("main", committed=len(files)))
+    [result] = run_cases(hook, [case], RunSetup(rules=TRUSTED))
+    assert "after the 'git' line" in result.messages[0]
     assert not mark.exists()
 
 

@@ -388,7 +388,7 @@ def _add_git(case: Case, detail: _DetailLine) -> Case:
 
 def _add_file(case: Case, detail: _DetailLine) -> Case:
     path, rest = _read_path(detail)
-    if case.git is None and path.split("/")[0] == ".git":
+    if case.git is None and ".git" in path.lower().split("/"):
         raise _Mistake("there is no repository before a 'git' line", "write this line after the 'git' line")
     text = rest if detail.body is None else detail.body
     return case.replace(files=(*case.files, (path, f"{text}\n" if text else "")))

@@ -53,6 +53,8 @@ _FIXED_VARIABLES = {
 _PASSED_VARIABLES = ("LD_LIBRARY_PATH",)
 _MAIN_BRANCHES = ("main", "master")
 _TRACKED_FILE = "tracked.txt"
+# Whatever a repository says, git starts none of its programs.
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _HookKey = tuple[str, str, str]
 
 
@@ -158,6 +160,9 @@ class ScratchRoot:
 
     def _add_repository(self, scratch: ScratchFolder, setup: GitSetup) -> None:
         state = setup.state if setup.state in (EMPTY, DIRTY) else ""
+        if os.path.lexists(f"{scratch.project}/.git"):
+            # We run git there, outside of a sandbox: nothing but our own files may be in it.
+            raise BoathookError("a file of the case is in .git: write its line after the 'git' line")
         shutil.copytree(self._repositories[state], scratch.project, dirs_exist_ok=True)
         git = f"{scratch.project}/.git"
         first = f"{git}/refs/heads/{_MAIN_BRANCHES[0]}"
@@ -258,6 +263,8 @@ def _run_git(folder: str, environ: dict[str, str], *arguments: str) -> None:
     git = find_program("git")
     if git is None:
         raise BoathookError("a case has a 'git' line, but git is not installed: install it, or remove the line")
-    done = subprocess.run([git, *arguments], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [git, *_NO_PROGRAMS, *arguments], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise BoathookError(f"git {arguments[0]} failed in a scratch project: {done.stderr.strip()}")
