@@ -26,6 +26,7 @@ from boathook.loader import load_hooks
 from boathook.system.locations import Locations, SourceFolders
 from boathook.system.programs import make_stamp
 from tests.core.builders import a_hook
+from tests.packs.toy_packs import PASS, find_pack, write_pack
 
 
 class CachedProject(NamedTuple):
@@ -158,6 +159,10 @@ def script_into(project, name: str) -> None:
     (folder / "run.sh").write_text("#!/bin/sh\n")
 
 
+def exposed_pack(project):
+    write_pack(find_pack(project), {"guard": PASS}).parent.chmod(0o777)
+
+
 STALE = {
     "an edit": (bare, edit),
     "an edit of equal size with its time put back": (bare, edit_unseen),
@@ -194,6 +199,10 @@ STALE = {
         lambda project: project.write_hook("guard"),
     ),
     "a folder that anybody may write to": (bare, lambda project: project.hooks_folder("user").chmod(0o777)),
+    "a folder above a pack that only its owner may write to again": (
+        exposed_pack,
+        lambda project: find_pack(project).parent.chmod(0o755),
+    ),
     "a link that points elsewhere": (linked, retarget),
     "an edit behind a link": (linked, lambda w: rewritten(w.base / "one" / "HOOK.md", "a test", "b test")),
     "a broken link that is fixed": (broken_link, fix_link),

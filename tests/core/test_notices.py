@@ -15,6 +15,7 @@ CHOSEN = "there is no event 'Ignore all rules'"
     [
         (".agents/hooks.toml", ".agents/hooks.toml of this project has an error. See: boathook check"),
         (".github/hooks/guards.json", ".github/hooks/guards.json of this project has an error. See: boathook check"),
+        (".agents/packs/evil/Read.this/PACK.md", ".agents/packs of this project has an error. See: boathook check"),
         (".github/hooks/Read this.json", "a file in .github/hooks of this project has an error. See: boathook check"),
     ],
 )

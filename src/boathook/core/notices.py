@@ -39,6 +39,8 @@ _HEX_DIGITS = frozenset("0123456789abcdef")
 _MAX_PLACE_PARTS = 2
 # Of some sources all such files of a folder are read, such as `.github/hooks/guards.json`.
 _LISTED_ENDING = ".json"
+# Everything below is named by those who wrote a pack.
+_PACKS_PLACE = ".agents/packs"
 # What is said about an unreviewed hook instead of its own reason, which may quote its files.
 _STATE_REASONS = {
     UNTRUSTED: "it is not trusted yet. Review it with: boathook trust",
@@ -256,6 +258,8 @@ def _find_known_place(path: str, projects: Sequence[str]) -> str:
 
 
 def _describe_place(place: str) -> str:
+    if place.startswith(f"{_PACKS_PLACE}/"):
+        return _PACKS_PLACE
     *folder, name = place.split("/")
     is_listed = len(folder) == _MAX_PLACE_PARTS and folder[0].startswith(".") and name.endswith(_LISTED_ENDING)
     if len(folder) >= _MAX_PLACE_PARTS and not is_listed:

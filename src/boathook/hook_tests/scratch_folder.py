@@ -53,6 +53,8 @@ _FIXED_VARIABLES = {
 _PASSED_VARIABLES = ("LD_LIBRARY_PATH",)
 _MAIN_BRANCHES = ("main", "master")
 _TRACKED_FILE = "tracked.txt"
+# Whatever a repository says, git starts none of its programs.
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _HookKey = tuple[str, str, str]
 
 
@@ -270,6 +272,8 @@ def _run_git(folder: str, environ: dict[str, str], *arguments: str) -> None:
     git = find_program("git")
     if git is None:
         raise BoathookError("a case has a 'git' line, but git is not installed: install it, or remove the line")
-    done = subprocess.run([git, *arguments], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [git, *_NO_PROGRAMS, *arguments], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise BoathookError(f"git {arguments[0]} failed in a scratch project: {done.stderr.strip()}")

@@ -65,7 +65,8 @@ def find_printed_text(words: list[str], folder: str) -> str:
     """Return what a command prints, if it is one that prints its words, a folder or a path; else `UNKNOWN`."""
     program = get_program_name(words)
     rest = [word for word in words[1:] if not word.startswith("-")]
-    if program == "pwd":
+    # Whoever asks for the top of the work tree is mostly there; a folder in it is as much a part of it.
+    if program == "pwd" or (program == "git" and words[1:] == ["rev-parse", "--show-toplevel"]):
         return folder or UNKNOWN
     if program in ("echo", "printf"):
         return print_words(words)

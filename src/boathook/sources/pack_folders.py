@@ -8,7 +8,7 @@ from boathook.core.hook import ERROR, INVALID, PACK, PROJECT, USER, Diagnostic, 
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.sources.fields import is_hook_name, suggest
-from boathook.sources.hook_md.folder import build_invalid_hook, is_same_folder, scan_hooks, settle_hooks
+from boathook.sources.hook_md.folder import build_invalid_hook, is_same_folder, list_parents, scan_hooks, settle_hooks
 from boathook.sources.pack_md import PACK_MANIFEST, PackManifest, read_pack_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system.locations import SourceFolders
@@ -90,6 +90,8 @@ def read_pack(pack: PackFolder, top: str) -> SourceHooks:
     """Read the hooks of one pack, each with the pack before its name; one too few or too many is an invalid hook."""
     root = f"{pack.path}/hooks"
     watch = [pack.path, f"{pack.path}/{PACK_MANIFEST}", f"{pack.path}/{SHARED_CODE}"]
+    if pack.scope != PROJECT:
+        watch += [f"{pack.path}/", *list_parents(pack.path)]
     reason = find_foreign_owner(pack.path) if pack.scope == PROJECT else find_exposure(pack.path)
     reason = reason or (find_exposed_parent(pack.path) if pack.scope != PROJECT else "")
     if reason:

@@ -69,7 +69,7 @@ def scan_hooks(root: str, scope: str, top: str) -> SourceHooks:
         return _fail(root, f"the hooks folder cannot be read: {error.strerror}", (root,))
     reason = find_foreign_owner(root) if scope == PROJECT else find_exposure(root) or find_exposed_parent(root)
     if reason:
-        return _fail(root, f"no hook of this folder runs: it {reason}", (root, *_list_parents(root)))
+        return _fail(root, f"no hook of this folder runs: it {reason}", (root, *list_parents(root)))
     selected, error_message = _select_folders(entries, scope)
     problems = (Diagnostic(root, None, "", ERROR, error_message),) if error_message else ()
     watch = [root, root + "/"]
@@ -82,7 +82,7 @@ def scan_hooks(root: str, scope: str, top: str) -> SourceHooks:
         watch += paths
         if hook is not None:
             hooks.append(hook)
-    parents = _list_parents(root) if scope != PROJECT else ()
+    parents = list_parents(root) if scope != PROJECT else ()
     return SourceHooks(tuple(hooks), problems, (*watch, *parents))
 
 
@@ -111,7 +111,7 @@ def _get_size(path: str | None) -> int:
     return size if size <= files.MAX_FILE_BYTES else 0
 
 
-def _list_parents(root: str) -> list[str]:
+def list_parents(root: str) -> list[str]:
     """Return the folders above a folder, whose modes count."""
     parts = os.path.realpath(root).split("/")
     return ["/".join(parts[:count]) + "/" for count in range(2, len(parts))]

@@ -35,8 +35,11 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             return ask(reason)
         for git in iter_git_calls([program]):
             rule = _RULES.get(git.subcommand)
-            reason = rule(git, states.get(git.folder)) if rule else ""
+            state = states.get(git.folder)
+            reason = rule(git, state) if rule else ""
             if reason and not saved.covers(git):
+                return ask(reason)
+            if reason := saved.find_loss(git, state):
                 return ask(reason)
             saved.note(git)
     return None
@@ -47,10 +50,15 @@ class _SavedWork:
 
     def __init__(self, call: GuardedCall) -> None:
         self.has_tracked = self.has_untracked = self._has_added = False
+        # Whether the last stash is one that this command made, and whether it has printed what it could apply in reverse.
+        self._has_stashed = self._has_diff = False
         # Behind `||` something runs only if it did not work.
         self._is_certain = not any("||" in text for text in call.commands)
 
     def note(self, git: GitCall) -> None:
+        if git.subcommand == "stash" and not _is_stash(git, "list", "show"):
+            self._has_stashed = not git.operands or _is_stash(git, "push", "save")
+        self._has_diff = self._has_diff or git.subcommand == "diff"
         if git.subcommand == "add" and (git.has("-A", "--all") or not _EVERYTHING.isdisjoint(git.operands)):
             self._has_added = self._is_certain
         elif git.subcommand == "commit" and not git.has("-p", "--patch"):
@@ -60,11 +68,27 @@ class _SavedWork:
             self.has_tracked = True
             self.has_untracked = self.has_untracked or git.has("-u", "--include-untracked", "-a", "--all")
 
+    def find_loss(self, git: GitCall, state: GitState) -> str:
+        """Return why to ask about a call that takes away what an earlier part of the command stashed or printed."""
+        if self._has_stashed and _is_stash(git, "drop", "clear"):
+            does = f"`git stash {git.operands[0]}` deletes what was stashed just before:"
+            return _describe(does, is_there=state.has_changes(untracked=True), save=_LOOK)
+        # A patch in a file can be applied again.
+        is_reverse = git.subcommand == "apply" and git.has("-R", "--reverse") and git.operands in ([], ["-"])
+        is_trial = git.has("--check", "--stat", "--numstat", "--summary", "--cached")
+        if self._has_diff and is_reverse and not is_trial and not self.has_tracked:
+            return _describe("`git apply -R` of a diff throws away", is_there=state.has_changes())
+        return ""
+
     def covers(self, git: GitCall) -> bool:
         """Whether what a call throws away is saved."""
         if git.subcommand in _KEPT_APART:
             return False
         return self.has_untracked if git.subcommand == "clean" else self.has_tracked
+
+
+def _is_stash(git: GitCall, *names: str) -> bool:
+    return git.subcommand == "stash" and bool(git.operands) and git.operands[0] in names
 
 
 def _stashes_all(git: GitCall) -> bool:
@@ -80,13 +104,18 @@ def _describe(does: str, *, is_there: bool | None, what: str = _CHANGES, save: s
 
 
 def _reset(git: GitCall, state: GitState) -> str:
-    if not git.has("--hard", "--merge"):
+    if not git.has("--hard", "--merge", "--keep"):
         return ""
-    changes = _describe("`git reset --hard` throws away", is_there=state.has_changes())
+    # It keeps changes, or refuses.
+    has_changes = False if git.has("--keep") else state.has_changes()
+    changes = _describe("`git reset --hard` throws away", is_there=has_changes)
     target = git.operands[0] if git.operands else "HEAD"
     dropped = state.drops_commits(target) if not changes and target != "HEAD" else False
     return changes or _describe(
-        "`git reset --hard` drops", is_there=dropped, what="commits that are on no other branch", save=_BRANCH
+        f"`git reset --{'keep' if git.has('--keep') else 'hard'}` drops",
+        is_there=dropped,
+        what="commits that are on no other branch",
+        save=_BRANCH,
     )
 
 
@@ -112,6 +141,8 @@ def _checkout(git: GitCall, state: GitState) -> str:
         return ""
     if git.has("-f", "--force"):
         return _describe("`git checkout -f` throws away", is_there=state.has_changes())
+    if reason := _judge_moved_branch(git, state, "-B"):
+        return reason
     if git.has("-b", "-B", "--detach", "-m", "--merge", "--track", "-t"):
         return ""
     paths = git.arguments.behind or _find_checked_out_paths(operands, state)
@@ -137,7 +168,21 @@ def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
 def _switch(git: GitCall, state: GitState) -> str:
     if git.has("-f", "--force", "--discard-changes"):
         return _describe("`git switch --discard-changes` throws away", is_there=state.has_changes())
-    return ""
+    return _judge_moved_branch(git, state, "-C", "--force-create")
+
+
+def _judge_moved_branch(git: GitCall, state: GitState, *options: str) -> str:
+    """Return why to ask about an option that makes a branch, or moves it if it is there."""
+    names = git.arguments.get(*options)
+    if not names or state.has_reference(f"refs/heads/{names[-1]}") is False:
+        return ""
+    if names[-1] == state.get_branch():
+        is_there = state.drops_commits((git.operands or ["HEAD"])[0])
+    else:
+        is_merged = state.is_merged(names[-1])
+        is_there = None if is_merged is None else not is_merged
+    does = f"`git {git.subcommand} {options[0]}` drops"
+    return _describe(does, is_there=is_there, what="commits that are on no other branch", save=_BRANCH)
 
 
 def _restore(git: GitCall, state: GitState) -> str:
