@@ -163,7 +163,7 @@ def test_a_project_whose_agents_folder_is_closed_is_reported(project):
         verdict = json.loads(send(project, "native", str(project.path), "--json").stdout)
     finally:
         folder.chmod(0o755)
-    assert [skip["hook"] for skip in verdict["skipped"]] == ["guard", f"{folder}/hooks"]
+    assert [skip["hook"] for skip in verdict["skipped"]] == ["guard", f"{folder}/hooks", f"{folder}/packs"]
 
 
 def test_a_folder_that_is_closed_in_the_last_moment_does_not_stop_a_guard(project, monkeypatch):
