@@ -122,7 +122,7 @@ class _SnapshotReader:
                 target = os.readlink(name, dir_fd=handle)
                 if _leaves_folder(target, below.count("/")):
                     raise SnapshotError(f"{self._get_full_path(below)} is a link that leaves the folder")
-                if self._has_tests and _leads_to_tests(target, below):
+                if self._has_tests and _points_to_tests(target, below):
                     problem = f"{self._get_full_path(below)} is a link to the tests of the hook"
                     raise SnapshotError(f"{problem}, which are no part of what is trusted. Move what the hook needs")
                 self._add(SnapshotItem(below, LINK, 0, target.encode("utf-8", "surrogateescape")))
@@ -201,7 +201,7 @@ def _leaves_folder(target: str, depth: int) -> bool:
     return False
 
 
-def _leads_to_tests(target: str, path: str) -> bool:
+def _points_to_tests(target: str, path: str) -> bool:
     """Whether a link within a hook folder leads to its tests; it has no `..` after a name."""
     steps = [step for step in target.split("/") if step not in ("", ".")]
     folders = path.split("/")[:-1]

@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-FIELDS = ("timestamp", "session_id", "duration_seconds", "total_steps", "exit_reason")
-LOG = ".agents/log/sessions.jsonl"
+_FIELDS = ("timestamp", "session_id", "duration_seconds", "total_steps", "exit_reason")
+_LOG = ".agents/log/sessions.jsonl"
 
 
 def main() -> None:
@@ -17,9 +17,9 @@ def main() -> None:
     event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     project = Path(os.environ.get("AGENT_PROJECT_DIR") or event.get("work_dir") or ".")
-    log = project / settings.get("path", LOG)
+    log = project / settings.get("path", _LOG)
     log.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps({key: event[key] for key in settings.get("fields", FIELDS) if key in event}) + "\n"
+    line = json.dumps({key: event[key] for key in settings.get("fields", _FIELDS) if key in event}) + "\n"
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, line.encode())

@@ -13,7 +13,7 @@ from git_state import GitState, GitStates
 from boathook.guards import GuardAnswer, GuardedCall, block, run_guard
 
 # Patterns are allowed.
-PROTECTED = ("main", "master")
+_PROTECTED = ("main", "master")
 _CREATING = ("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan")
 # Subcommands that add a commit to the branch that is checked out.
 _COMMITTING = frozenset(("commit", "merge", "cherry-pick", "revert", "am"))
@@ -21,7 +21,7 @@ _NO_COMMIT = ("--no-commit", "-n", "--abort", "--quit", "--ff-only", "--skip")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    protected = call.list_setting("protected", PROTECTED)
+    protected = call.list_setting("protected", _PROTECTED)
     # The branch that an earlier part of the command switched to, by folder.
     switched: dict[str, str] = {}
     states = GitStates()

@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-DEFAULT = ("conflicts", "uncommitted")
-UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-MARK = re.compile(rb"(?m)^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ")
-MAX_NAMED, MAX_BYTES = 10, 1_000_000
+_DEFAULT = ("conflicts", "uncommitted")
+_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+_MARK = re.compile(rb"(?m)^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ")
+_MAX_NAMED, _MAX_BYTES = 10, 1_000_000
 
 
-def ask_git(*arguments: str) -> str | None:
+def _ask_git(*arguments: str) -> str | None:
     """Return what git prints, or None if it fails. The repository's own programs are not started."""
     options = (
         "--no-optional-locks",
@@ -32,19 +32,19 @@ def ask_git(*arguments: str) -> str | None:
     return ended.stdout.decode("utf-8", "replace") if ended.returncode == 0 else None
 
 
-def name_some(paths: list[str]) -> str:
-    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
-    return ", ".join(paths[:MAX_NAMED]) + more
+def _name_some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more
 
 
-def check_conflicts(status: list[str]) -> str:
+def _check_conflicts(status: list[str]) -> str:
     conflicts = [line[3:] for line in status if line[:2] in ("DD", "AU", "UD", "UA", "DU", "AA", "UU")]
     changed = [line[3:].rpartition(" -> ")[2] for line in status if line[:2].strip() and line[:2] != "??"]
-    marked = [path for path in changed if path not in conflicts and has_marks(Path(path))]
+    marked = [path for path in changed if path not in conflicts and _has_marks(Path(path))]
     if conflicts or marked:
-        return f"These files have conflicts: {name_some([*conflicts, *marked])}. Resolve them, and check the result."
-    folder = Path((ask_git("rev-parse", "--git-dir") or "").strip() or ".git")
-    unfinished = [name for name in UNFINISHED if (folder / name).exists()]
+        return f"These files have conflicts: {_name_some([*conflicts, *marked])}. Resolve them, and check the result."
+    folder = Path((_ask_git("rev-parse", "--git-dir") or "").strip() or ".git")
+    unfinished = [name for name in _UNFINISHED if (folder / name).exists()]
     return (
         f"A merge or rebase is not finished ({unfinished[0]}). Finish it, or go back by `--abort`."
         if unfinished
@@ -52,42 +52,42 @@ def check_conflicts(status: list[str]) -> str:
     )
 
 
-def has_marks(path: Path) -> bool:
+def _has_marks(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return MARK.search(file.read(MAX_BYTES)) is not None
+            return _MARK.search(file.read(_MAX_BYTES)) is not None
     except OSError:
         return False
 
 
-def check_uncommitted(status: list[str]) -> str:
+def _check_uncommitted(status: list[str]) -> str:
     changed = [line[3:] for line in status if line[:2] != "??"]
-    return f"These changes are not committed: {name_some(changed)}. Commit them, or say why not." if changed else ""
+    return f"These changes are not committed: {_name_some(changed)}. Commit them, or say why not." if changed else ""
 
 
-def check_untracked(status: list[str]) -> str:
+def _check_untracked(status: list[str]) -> str:
     new = [line[3:] for line in status if line[:2] == "??"]
     return (
-        f"Git does not have these files: {name_some(new)}. Commit them, add them to .gitignore, or delete them."
+        f"Git does not have these files: {_name_some(new)}. Commit them, add them to .gitignore, or delete them."
         if new
         else ""
     )
 
 
-def check_unpushed(_: list[str]) -> str:
-    if not (ask_git("remote") or "").strip() or ask_git("rev-parse", "--verify", "-q", "HEAD") is None:
+def _check_unpushed(_: list[str]) -> str:
+    if not (_ask_git("remote") or "").strip() or _ask_git("rev-parse", "--verify", "-q", "HEAD") is None:
         return ""
-    ahead = ask_git("rev-list", "--count", "@{upstream}..HEAD")
+    ahead = _ask_git("rev-list", "--count", "@{upstream}..HEAD")
     if ahead is None:
         return "The branch has no upstream. Push it: `git push -u origin HEAD`."
     return f"{ahead.strip()} commits are not pushed. Push them: `git push`." if ahead.strip() != "0" else ""
 
 
-CHECKS: dict[str, Callable[[list[str]], str]] = {
-    "conflicts": check_conflicts,
-    "uncommitted": check_uncommitted,
-    "untracked": check_untracked,
-    "unpushed": check_unpushed,
+_CHECKS: dict[str, Callable[[list[str]], str]] = {
+    "conflicts": _check_conflicts,
+    "uncommitted": _check_uncommitted,
+    "untracked": _check_untracked,
+    "unpushed": _check_unpushed,
 }
 
 
@@ -96,19 +96,19 @@ def main() -> int:
     json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     os.chdir(os.environ.get("AGENT_PROJECT_DIR") or ".")
-    top = ask_git("rev-parse", "--show-toplevel")
+    top = _ask_git("rev-parse", "--show-toplevel")
     if top is None:
         return 0
     os.chdir(top.strip())
-    wanted = settings.get("require", DEFAULT)
-    unknown = [word for word in wanted if word not in CHECKS]
+    wanted = settings.get("require", _DEFAULT)
+    unknown = [word for word in wanted if word not in _CHECKS]
     if unknown:
         print(
-            f"clean-stop: `{unknown[0]}` is not one of {', '.join(CHECKS)}; correct `require` in hooks.toml",
+            f"clean-stop: `{unknown[0]}` is not one of {', '.join(_CHECKS)}; correct `require` in hooks.toml",
             file=sys.stderr,
         )
-    status = (ask_git("status", "--porcelain") or "").splitlines()
-    problems = [text for word in wanted if word in CHECKS and (text := CHECKS[word](status))]
+    status = (_ask_git("status", "--porcelain") or "").splitlines()
+    problems = [text for word in wanted if word in _CHECKS and (text := _CHECKS[word](status))]
     if problems:
         print("\n".join(problems), file=sys.stderr)
     return 2 if problems else 0

@@ -14,9 +14,9 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN, has_option
 from boathook.shell.started_program import Started
 
-SYSTEM_FOLDERS = re.compile(r"[^/]*:/(?:(?:etc|usr|bin|sbin|lib\w*|boot|opt|root|sys|dev|var/lib)(?:/|$)|$)")
+_SYSTEM_FOLDERS = re.compile(r"[^/]*:/(?:(?:etc|usr|bin|sbin|lib\w*|boot|opt|root|sys|dev|var/lib)(?:/|$)|$)")
 # What destroys on another machine: a program, letters and words of which one must be there.
-REMOTE_ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
+_REMOTE_ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "rm": ("rR", ("--recursive",)),
     "git": ("", ("--hard", "clean")),
     "dd": ("", ()),
@@ -35,7 +35,7 @@ REMOTE_ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "crontab": ("r", ()),
     "iptables": ("F", ("--flush",)),
 }
-ALWAYS = ("dd", "wipefs", "shred", "shutdown", "reboot", "poweroff", "halt", "userdel", "truncate")
+_ALWAYS = ("dd", "wipefs", "shred", "shutdown", "reboot", "poweroff", "halt", "userdel", "truncate")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
@@ -44,15 +44,17 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         TOOLS.setdefault(name, ToolRow(int(depth)))
     own = {id(program) for program in call.programs}
     for program in list_all_programs(call):
-        if is_free(call, program):
+        if _is_free(call, program):
             continue
-        answer = judge_tool(call, program) or judge_request(program) or judge_remote(program, is_own=id(program) in own)
+        answer = (
+            _judge_tool(call, program) or _judge_request(program) or _judge_remote(program, is_own=id(program) in own)
+        )
         if answer:
             return answer
     return None
 
 
-def is_free(call: GuardedCall, program: Started) -> bool:
+def _is_free(call: GuardedCall, program: Started) -> bool:
     text = " ".join((program.name, *program.words[1:]))
     hosts = [re.sub(r"^[a-z]+://|^[^@/]*@", "", word).split("/")[0].split(":")[0] for word in program.words[1:]]
     return any(text.startswith(start) for start in call.list_setting("free")) or any(
@@ -60,9 +62,9 @@ def is_free(call: GuardedCall, program: Started) -> bool:
     )
 
 
-def judge_tool(call: GuardedCall, program: Started) -> GuardAnswer | None:
-    words = find_destructive_words(find_java_tool(program))
-    if not words or is_inside_project(call, program):
+def _judge_tool(call: GuardedCall, program: Started) -> GuardAnswer | None:
+    words = find_destructive_words(_find_java_tool(program))
+    if not words or _is_inside_project(call, program):
         return None
     return ask(
         f"`{words}` changes or deletes something in a service, and mostly for good. Look first with the tool's list or describe "
@@ -70,7 +72,7 @@ def judge_tool(call: GuardedCall, program: Started) -> GuardAnswer | None:
     )
 
 
-def find_java_tool(program: Started) -> Started:
+def _find_java_tool(program: Started) -> Started:
     """Return `java -jar tool.jar …` as a call of the tool."""
     words = program.words
     if program.name != "java" or "-jar" not in words[:-1]:
@@ -83,7 +85,7 @@ def find_java_tool(program: Started) -> Started:
     return program.replace(words=(words[at].rpartition("/")[2].removesuffix(".jar"), *rest))
 
 
-def is_inside_project(call: GuardedCall, program: Started) -> bool:
+def _is_inside_project(call: GuardedCall, program: Started) -> bool:
     """Whether `rsync --delete` deletes in a folder of the project, which git or a build can restore."""
     operands = list_operands_of(program)
     if program.name != "rsync" or not operands or not call.project or ":" in operands[-1]:
@@ -92,7 +94,7 @@ def is_inside_project(call: GuardedCall, program: Started) -> bool:
     return UNKNOWN not in target and os.path.normpath(target).startswith(call.project.rstrip("/") + "/")
 
 
-def judge_request(program: Started) -> GuardAnswer | None:
+def _judge_request(program: Started) -> GuardAnswer | None:
     request = find_deleting_request(program)
     if not request:
         return None
@@ -102,23 +104,23 @@ def judge_request(program: Started) -> GuardAnswer | None:
     )
 
 
-def judge_remote(program: Started, *, is_own: bool) -> GuardAnswer | None:
+def _judge_remote(program: Started, *, is_own: bool) -> GuardAnswer | None:
     """Object to what destroys on another machine, where no other guard looks."""
     if program.name == "scp":
         targets = list_operands_of(program)[-1:]
-        if any(SYSTEM_FOLDERS.fullmatch(one) or SYSTEM_FOLDERS.match(one) for one in targets):
+        if any(_SYSTEM_FOLDERS.fullmatch(one) or _SYSTEM_FOLDERS.match(one) for one in targets):
             return ask(
                 f"This overwrites files of the system at {targets[0]}. Copy to a folder of your own there, and install from it."
             )
-    row = REMOTE_ROWS.get(program.name)
+    row = _REMOTE_ROWS.get(program.name)
     if is_own or row is None or is_dry_run(program):
         return None
     rest = list(program.words[1:])
     letters, words = row
     is_destructive = (
-        program.name in ALWAYS or has_option(rest, letters) if letters else any(word in rest for word in words)
+        program.name in _ALWAYS or has_option(rest, letters) if letters else any(word in rest for word in words)
     )
-    if is_destructive or program.name in ALWAYS or any(word in rest for word in words):
+    if is_destructive or program.name in _ALWAYS or any(word in rest for word in words):
         return ask(
             f"This runs `{program.name} {' '.join(rest[:3])}` on another machine, where no undo is at hand. "
             "List what it would change first, and back it up."

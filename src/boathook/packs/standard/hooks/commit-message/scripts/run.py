@@ -9,18 +9,18 @@ from boathook.guards import GuardAnswer, GuardedCall, block, run_guard
 from boathook.shell.arguments import UNKNOWN, skip_options
 from boathook.shell.started_program import Started
 
-TYPES = ("feat", "fix", "docs", "style", "refactor", "perf", "test", "build", "ci", "chore", "revert")
-MAX_SUBJECT = 72
-BY_GIT = re.compile(r"Merge |Revert |fixup! |squash! |amend! |Initial commit$")
-MESSAGE_OPTION = re.compile(r"--message=(.*)|-[A-Za-ln-z]*m(.*)", re.DOTALL)
+_TYPES = ("feat", "fix", "docs", "style", "refactor", "perf", "test", "build", "ci", "chore", "revert")
+_MAX_SUBJECT = 72
+_BY_GIT = re.compile(r"Merge |Revert |fixup! |squash! |amend! |Initial commit$")
+_MESSAGE_OPTION = re.compile(r"--message=(.*)|-[A-Za-ln-z]*m(.*)", re.DOTALL)
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first commit with a message of another form."""
     for program in call.programs:
-        message = find_message(program)
-        if message and (problems := list_problems(call, message)):
-            types = ", ".join(call.list_setting("types", TYPES))
+        message = _find_message(program)
+        if message and (problems := _list_problems(call, message)):
+            types = ", ".join(call.list_setting("types", _TYPES))
             way = "" if "form" in call.settings else f" Write it as `type(scope): subject`, with a type of {types}."
             return block(
                 f"The message of this commit does not have the form of the project: {'; '.join(problems)}.{way}"
@@ -28,7 +28,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     return None
 
 
-def find_message(program: Started) -> str:
+def _find_message(program: Started) -> str:
     """Return the message of `git commit`, "" if there is none or it is not known yet."""
     rest = skip_options(list(program.words[1:]), "-C -c --git-dir --work-tree") if program.name == "git" else []
     if rest[:1] != ["commit"] or ("--amend" in rest and "--no-edit" in rest):
@@ -36,7 +36,7 @@ def find_message(program: Started) -> str:
     arguments = rest[1:]
     paragraphs: list[str] = []
     for at, word in enumerate(arguments):
-        match = MESSAGE_OPTION.fullmatch(word)
+        match = _MESSAGE_OPTION.fullmatch(word)
         if match and (match[1] or match[2]):
             paragraphs.append(match[1] or match[2])
         elif match or word == "--message":
@@ -47,13 +47,13 @@ def find_message(program: Started) -> str:
     return "" if UNKNOWN in message.partition("\n")[0] or "$(" in message.partition("\n")[0] else message
 
 
-def list_problems(call: GuardedCall, message: str) -> list[str]:
+def _list_problems(call: GuardedCall, message: str) -> list[str]:
     subject, _, rest = message.partition("\n")
-    if BY_GIT.match(subject):
+    if _BY_GIT.match(subject):
         return []
-    types = "|".join(re.escape(one) for one in call.list_setting("types", TYPES))
+    types = "|".join(re.escape(one) for one in call.list_setting("types", _TYPES))
     form = call.settings.get("form", rf"(?:{types})(?:\([^()\s]+\))?!?: \S")
-    longest = call.settings.get("max_subject", MAX_SUBJECT)
+    longest = call.settings.get("max_subject", _MAX_SUBJECT)
     problems: list[str] = []
     if not re.match(form, subject):
         problems.append("the first line does not begin as agreed")

@@ -17,7 +17,7 @@ _LIST_VOLUMES = "See what is there with `volume ls`, and back up what is needed 
 _NAME_THEM = "List them first (`ps -a`, `image ls`), and delete by name only those that you made"
 _KEEP_VOLUMES = "`down` without `-v` stops the services and keeps their data"
 _VM_STOP = "Stop it instead (it keeps its disk), or export it first"
-RULES = (
+_RULES = (
     CommandRule(_ENGINES, "system prune|reset", "deletes everything that is not in use at the moment", _NAME_THEM),
     CommandRule(_ENGINES, "volume rm|remove|prune", "deletes volumes and all data in them", _LIST_VOLUMES, operands=2),
     CommandRule(_ENGINES, "container|pod prune", "deletes every container that does not run at the moment", _NAME_THEM),
@@ -101,7 +101,7 @@ RULES = (
     ),
     CommandRule("machinectl", "remove|clean", "deletes machine images", "`machinectl poweroff` keeps them", operands=2),
 )
-OPTIONS = {
+_OPTIONS = {
     **dict.fromkeys(
         _ENGINES.split(),
         ProgramOptions(
@@ -117,7 +117,7 @@ OPTIONS = {
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     programs = list_host_programs(call)
-    return judge_programs(programs, RULES, OPTIONS) or _judge_all_containers(programs)
+    return judge_programs(programs, _RULES, _OPTIONS) or _judge_all_containers(programs)
 
 
 def _judge_all_containers(programs: Sequence[Started]) -> GuardAnswer | None:
@@ -126,7 +126,7 @@ def _judge_all_containers(programs: Sequence[Started]) -> GuardAnswer | None:
     for program in programs:
         if program.name not in _ENGINES.split():
             continue
-        arguments = read_arguments(program, OPTIONS)
+        arguments = read_arguments(program, _OPTIONS)
         has_list = has_list or (arguments.match_words("ps") and arguments.has("-q", "--quiet"))
         is_ending = any(arguments.match_words(words) for words in ("stop|kill|rm", "container stop|kill|rm"))
         if has_list and is_ending and arguments.has_unknown_operand:

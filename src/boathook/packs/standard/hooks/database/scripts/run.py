@@ -22,7 +22,7 @@ from boathook.shell.arguments import UNKNOWN, find_option_values
 from boathook.shell.started_program import Started
 
 # Clients of SQL, with the options that have a statement or a file of statements. "" is an operand.
-SQL_CLIENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+_SQL_CLIENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(
         ("psql", "pgcli", "usql", "cockroach", "yugabyte", "ysqlsh", "vsql"),
         (("-c", "--command", "-e", "--execute", ""), ("-f", "--file")),
@@ -56,11 +56,11 @@ SQL_CLIENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     **dict.fromkeys(("sqlplus", "isql", "db2", "fbsql", "isql-fb", "rqlite", "edgedb", "gel", "surreal"), (("",), ())),
 }
-DOCUMENT_CLIENTS = ("mongosh", "mongo", "cypher-shell", "arangosh")
-REDIS_CLIENTS = ("redis-cli", "valkey-cli", "keydb-cli", "iredis", "dragonfly-cli")
-REDIS_VERBS = ("FLUSHALL", "FLUSHDB", "SHUTDOWN", "SWAPDB")
+_DOCUMENT_CLIENTS = ("mongosh", "mongo", "cypher-shell", "arangosh")
+_REDIS_CLIENTS = ("redis-cli", "valkey-cli", "keydb-cli", "iredis", "dragonfly-cli")
+_REDIS_VERBS = ("FLUSHALL", "FLUSHDB", "SHUTDOWN", "SWAPDB")
 # A program, the words that begin its command, and options of which one must be there ("" means none is needed).
-RESETS: tuple[tuple[str, str, str], ...] = (
+_RESETS: tuple[tuple[str, str, str], ...] = (
     ("dropdb", "", ""),
     ("mysqladmin", "drop", ""),
     ("mariadb-admin", "drop", ""),
@@ -176,9 +176,9 @@ RESETS: tuple[tuple[str, str, str], ...] = (
     ("cockroach", "node decommission", ""),
     ("etcdctl", "del", "--prefix --from-key"),
 )
-RESETS_OF = {name: [row for row in RESETS if row[0] == name] for name in {row[0] for row in RESETS}}
-PACKAGE_MANAGERS = ("yarn", "pnpm", "bun", "npm")
-SCRIPT_RUNNERS = (
+_RESETS_OF = {name: [row for row in _RESETS if row[0] == name] for name in {row[0] for row in _RESETS}}
+_PACKAGE_MANAGERS = ("yarn", "pnpm", "bun", "npm")
+_SCRIPT_RUNNERS = (
     "npm",
     "yarn",
     "pnpm",
@@ -195,107 +195,107 @@ SCRIPT_RUNNERS = (
     "inv",
     "poe",
 )
-SCRIPT_NAME = re.compile(
+_SCRIPT_NAME = re.compile(
     r"(?i)(?:.*[:/_.-])?(?:(?:db|database|schema|prisma|migrate)[:_-](?:drop|reset|wipe|nuke|fresh|purge|destroy|clear|truncate)"
     r"|(?:drop|reset|wipe|nuke|purge|destroy|truncate)[:_-](?:db|database|schema|tables))(?:[:_-].*)?"
 )
-FORCED_START = re.compile(
+_FORCED_START = re.compile(
     r"(?i)(?:.*/)?(?:init|create|setup|reset|recreate|rebuild)[_-]?(?:db|database|schema)(?:\.\w+)?"
 )
-MCP_NAMES = re.compile(
+_MCP_NAMES = re.compile(
     r"(?i)sql|query|postgres|mysql|maria|sqlite|database|supabase|snowflake|bigquery|mongo|redis|clickhouse|neon|db"
 )
-BARE_SQL = re.compile(r"\s*(?:DROP|TRUNCATE|DELETE\s+FROM|ALTER\s+TABLE|UPDATE)\s")
-MAX_FILE_BYTES = 1_000_000
+_BARE_SQL = re.compile(r"\s*(?:DROP|TRUNCATE|DELETE\s+FROM|ALTER\s+TABLE|UPDATE)\s")
+_MAX_FILE_BYTES = 1_000_000
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first command that deletes data."""
-    if "mcp" in call.kinds and MCP_NAMES.search(str(call.fields.get("tool_name", call.tool_name))):
-        for text in iter_texts(call.tool_input):
+    if "mcp" in call.kinds and _MCP_NAMES.search(str(call.fields.get("tool_name", call.tool_name))):
+        for text in _iter_texts(call.tool_input):
             if found := find_destructive_sql(text) or find_destructive_documents(text):
-                return object_to(found)
+                return _object_to(found)
     # A tool may type into a client that runs already.
     for text in call.commands:
-        if BARE_SQL.match(text) and (found := find_destructive_sql(text)):
-            return object_to(found)
+        if _BARE_SQL.match(text) and (found := find_destructive_sql(text)):
+            return _object_to(found)
     for program in list_all_programs(call):
-        if not is_dry_run(program) and not is_free(call, program) and (found := find_deletion(call, program)):
-            return object_to(found)
+        if not is_dry_run(program) and not _is_free(call, program) and (found := _find_deletion(call, program)):
+            return _object_to(found)
     return None
 
 
-def object_to(what: str) -> GuardAnswer:
+def _object_to(what: str) -> GuardAnswer:
     return ask(
         f"`{what.replace(UNKNOWN, '…')}` deletes or overwrites data for good. Check which database the command talks to, look "
         "at the data first (in SQL, count the rows with a SELECT), and make a backup (`pg_dump`, `mysqldump`, `.backup`)."
     )
 
 
-def is_free(call: GuardedCall, program: Started) -> bool:
+def _is_free(call: GuardedCall, program: Started) -> bool:
     text = " ".join((program.name, *program.words[1:]))
     return any(text.startswith(start) for start in call.list_setting("free"))
 
 
-def iter_texts(value: Any) -> Iterator[str]:
+def _iter_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from iter_texts(one)
+            yield from _iter_texts(one)
 
 
-def find_deletion(call: GuardedCall, program: Started) -> str:
-    return find_sql(call, program) or find_reset(program) or find_script(program) or find_code(program)
+def _find_deletion(call: GuardedCall, program: Started) -> str:
+    return _find_sql(call, program) or _find_reset(program) or _find_script(program) or _find_code(program)
 
 
-def find_sql(call: GuardedCall, program: Started) -> str:
+def _find_sql(call: GuardedCall, program: Started) -> str:
     name, rest = program.name, list(program.words[1:])
-    if name in REDIS_CLIENTS:
+    if name in _REDIS_CLIENTS:
         words = [word.upper() for word in (*rest, *program.input_text.split())]
-        verb = next((one for one in REDIS_VERBS if one in words), "")
+        verb = next((one for one in _REDIS_VERBS if one in words), "")
         is_deleting_all = any(one in words for one in ("DEL", "UNLINK")) and (
             UNKNOWN in words or any("*" in one for one in words)
         )
         return f"{name} {verb or 'DEL of all keys that it finds'}" if verb or is_deleting_all else ""
-    if name in DOCUMENT_CLIENTS:
+    if name in _DOCUMENT_CLIENTS:
         texts = [*find_option_values(rest, "--eval", "--execute"), *rest, program.input_text]
         return next((found for text in texts if (found := find_destructive_documents(text))), "")
-    if name not in SQL_CLIENTS or ":memory:" in rest:
+    if name not in _SQL_CLIENTS or ":memory:" in rest:
         return ""
-    options, files = SQL_CLIENTS[name]
+    options, files = _SQL_CLIENTS[name]
     texts = [*find_option_values(rest, *filter(None, options)), program.input_text]
     texts += list_operands_of(program) if "" in options else []
-    files_read = [*find_option_values(rest, *files), *list_piped_files(call, program)]
-    texts += [read_file(program.make_absolute(path)) for path in files_read]
+    files_read = [*find_option_values(rest, *files), *_list_piped_files(call, program)]
+    texts += [_read_file(program.make_absolute(path)) for path in files_read]
     return next((f"{name}: {found}" for text in texts if text and (found := find_destructive_sql(text))), "")
 
 
-def list_piped_files(call: GuardedCall, program: Started) -> list[str]:
+def _list_piped_files(call: GuardedCall, program: Started) -> list[str]:
     """Return the files that a client reads by `<`, or from `cat` before it in a pipe."""
     inputs = [path for pipe in list_pipes(call) for one in pipe if one.name == program.name for path in one.inputs]
     return [*inputs, *(word for one in program.feeders if one.name == "cat" for word in list_operands_of(one))]
 
 
-def read_file(path: str) -> str:
+def _read_file(path: str) -> str:
     """Return the statements of a file of this machine, "" if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return file.read(MAX_FILE_BYTES).decode("utf-8", "replace")
+            return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
 
 
-def find_reset(program: Started) -> str:
-    name, operands = find_called_tool(program, RESETS_OF)
+def _find_reset(program: Started) -> str:
+    name, operands = find_called_tool(program, _RESETS_OF)
     # Package managers start the programs of packages by their names.
-    if name in PACKAGE_MANAGERS and (called := [word for word in operands if word not in ("run", "exec")]):
+    if name in _PACKAGE_MANAGERS and (called := [word for word in operands if word not in ("run", "exec")]):
         name, operands = called[0], called[1:]
-    for _, words, options in RESETS_OF.get(name, ()):
+    for _, words, options in _RESETS_OF.get(name, ()):
         wanted = words.split()
         plain = {word.partition("=")[0] for word in program.words[1:]}
         if has_command_words(operands, wanted) and (not options or any(one in plain for one in options.split())):
-            if name in ("alembic", "flask") and not is_whole_downgrade(operands):
+            if name in ("alembic", "flask") and not _is_whole_downgrade(operands):
                 continue
             return " ".join((name, *wanted, *(one for one in options.split() if one in plain)))
     if name in ("manage.py", "django-admin") and operands[:1] == ["migrate"] and operands[-1:] == ["zero"]:
@@ -303,24 +303,24 @@ def find_reset(program: Started) -> str:
     return ""
 
 
-def is_whole_downgrade(operands: list[str]) -> bool:
+def _is_whole_downgrade(operands: list[str]) -> bool:
     target = operands[-1]
     return target in ("base", "downgrade") or UNKNOWN in target
 
 
-def find_script(program: Started) -> str:
+def _find_script(program: Started) -> str:
     """`npm run db:reset`, `make drop-db`, `init-db --force`: scripts whose name says it."""
     operands = list_operands_of(program)
-    if program.name in SCRIPT_RUNNERS:
-        found = next((word for word in operands[:3] if SCRIPT_NAME.fullmatch(word)), "")
+    if program.name in _SCRIPT_RUNNERS:
+        found = next((word for word in operands[:3] if _SCRIPT_NAME.fullmatch(word)), "")
         return f"{program.name} {found}" if found else ""
     called = [program.name, *operands[:4]]
     is_forced = any(word in ("--force", "--drop", "--reset", "--overwrite", "--clean") for word in program.words[1:])
-    starter = next((word for word in called if FORCED_START.fullmatch(word)), "") if is_forced else ""
+    starter = next((word for word in called if _FORCED_START.fullmatch(word)), "") if is_forced else ""
     if starter:
         return f"{starter} --force"
     own_script = next(
-        (word for word in called[:2] if SCRIPT_NAME.fullmatch(word.removesuffix(".sh").rpartition("/")[2])), ""
+        (word for word in called[:2] if _SCRIPT_NAME.fullmatch(word.removesuffix(".sh").rpartition("/")[2])), ""
     )
     is_script = own_script and (
         program.words[0].startswith(("./", "scripts/", "bin/")) or own_script.endswith((".sh", ".py", ".js", ".ts"))
@@ -328,7 +328,7 @@ def find_script(program: Started) -> str:
     return own_script if is_script and program.name not in ("cat", "vim", "ls", "chmod", "git", "rm", "touch") else ""
 
 
-def find_code(program: Started) -> str:
+def _find_code(program: Started) -> str:
     """`rails runner "User.delete_all"`, `manage.py shell -c …`: code for an object mapper."""
     is_runner = program.name in (
         "rails",

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 # A file of the project, a pattern that it must have, a program that must be there, and the command.
-ROWS: tuple[tuple[str, str, str, str], ...] = (
+_ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("Makefile", r"(?m)^test\s*:", "make", "make test"),
     ("justfile", r"(?m)^test\b.*:", "just", "just test"),
     ("pnpm-lock.yaml", "", "pnpm", "pnpm test"),
@@ -29,31 +29,31 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("tests/conftest.py", "", "pytest", "pytest -q"),
 )
 # These only choose who runs the script of package.json.
-NODE_LOCKS = ("pnpm-lock.yaml", "yarn.lock", "bun.lock")
-PACKAGE = Path("package.json")
-NODE_TEST = ROWS[5][1]
-DEFAULT_LINES = 20
+_NODE_LOCKS = ("pnpm-lock.yaml", "yarn.lock", "bun.lock")
+_PACKAGE = Path("package.json")
+_NODE_TEST = _ROWS[5][1]
+_DEFAULT_LINES = 20
 
 
-def find_command(settings: dict[str, object]) -> str:
+def _find_command(settings: dict[str, object]) -> str:
     """Return the command that runs the tests, "" if the project has none."""
     if command := settings.get("command"):
         return str(command)
     own = Path(".agents/test-command")
     if own.is_file() and (lines := own.read_text(errors="replace").strip().splitlines()):
         return lines[0]
-    has_node_tests = has_pattern(PACKAGE, NODE_TEST)
-    for name, pattern, program, command in ROWS:
-        if has_pattern(Path(name), pattern) and shutil.which(program) and (name not in NODE_LOCKS or has_node_tests):
+    has_node_tests = _has_pattern(_PACKAGE, _NODE_TEST)
+    for name, pattern, program, command in _ROWS:
+        if _has_pattern(Path(name), pattern) and shutil.which(program) and (name not in _NODE_LOCKS or has_node_tests):
             return command
     return ""
 
 
-def has_pattern(path: Path, pattern: str) -> bool:
+def _has_pattern(path: Path, pattern: str) -> bool:
     return path.is_file() and (not pattern or re.search(pattern, path.read_text(errors="replace")) is not None)
 
 
-def is_unchanged() -> bool:
+def _is_unchanged() -> bool:
     """Whether git says that nothing of the project was changed."""
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain"]
     ended = subprocess.run(command, capture_output=True, check=False)
@@ -65,11 +65,11 @@ def main() -> int:
     json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     os.chdir(os.environ.get("AGENT_PROJECT_DIR") or ".")
-    command = find_command(settings)
+    command = _find_command(settings)
     if not command:
         print("enforce-tests: found no tests to run", file=sys.stderr)
         return 0
-    if settings.get("only_if_changed") and is_unchanged():
+    if settings.get("only_if_changed") and _is_unchanged():
         return 0
     # Tests import the project's own code, which hooks do not.
     os.environ.pop("PYTHONSAFEPATH", None)
@@ -78,7 +78,7 @@ def main() -> int:
     )
     if ended.returncode == 0:
         return 0
-    lines = ended.stdout.decode("utf-8", "replace").splitlines()[-int(settings.get("lines", DEFAULT_LINES)) :]
+    lines = ended.stdout.decode("utf-8", "replace").splitlines()[-int(settings.get("lines", _DEFAULT_LINES)) :]
     head = f"The tests do not pass ({command}, exit code {ended.returncode}). Fix them before you finish. The end of their output:"
     print("\n".join((head, *lines)), file=sys.stderr)
     return 2

@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-WEB = (
+_WEB = (
     ".js",
     ".jsx",
     ".ts",
@@ -31,15 +31,15 @@ WEB = (
     ".yml",
     ".graphql",
 )
-BIOME = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".json", ".css", ".graphql")
-SCRIPTS = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".vue", ".svelte")
-PYTHON = (".py", ".pyi")
+_BIOME = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".json", ".css", ".graphql")
+_SCRIPTS = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".vue", ".svelte")
+_PYTHON = (".py", ".pyi")
 # A formatter: its endings, its command, the files that say that the project uses it, and a text that one of them must have.
 # Without files, the formatter is the only one of its language.
-ROWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], str], ...] = (
-    (BIOME, "biome format --write", ("biome.json", "biome.jsonc"), ""),
+_ROWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], str], ...] = (
+    (_BIOME, "biome format --write", ("biome.json", "biome.jsonc"), ""),
     (
-        WEB,
+        _WEB,
         "prettier --write --log-level warn",
         (
             ".prettierrc",
@@ -56,11 +56,11 @@ ROWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], str], ...] = (
         ),
         "",
     ),
-    (WEB, "prettier --write --log-level warn", ("package.json",), '"prettier"'),
-    (SCRIPTS, "dprint fmt", ("dprint.json", ".dprint.json"), ""),
-    (SCRIPTS, "deno fmt --quiet", ("deno.json", "deno.jsonc"), ""),
+    (_WEB, "prettier --write --log-level warn", ("package.json",), '"prettier"'),
+    (_SCRIPTS, "dprint fmt", ("dprint.json", ".dprint.json"), ""),
+    (_SCRIPTS, "deno fmt --quiet", ("deno.json", "deno.jsonc"), ""),
     (
-        SCRIPTS,
+        _SCRIPTS,
         "eslint --fix",
         (
             "eslint.config.js",
@@ -72,10 +72,10 @@ ROWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], str], ...] = (
         ),
         "",
     ),
-    (PYTHON, "black --quiet", ("pyproject.toml",), "[tool.black]"),
-    (PYTHON, "ruff format --quiet", ("pyproject.toml",), "[tool.ruff"),
-    (PYTHON, "ruff format --quiet", ("ruff.toml", ".ruff.toml"), ""),
-    (PYTHON, "yapf --in-place", (".style.yapf",), ""),
+    (_PYTHON, "black --quiet", ("pyproject.toml",), "[tool.black]"),
+    (_PYTHON, "ruff format --quiet", ("pyproject.toml",), "[tool.ruff"),
+    (_PYTHON, "ruff format --quiet", ("ruff.toml", ".ruff.toml"), ""),
+    (_PYTHON, "yapf --in-place", (".style.yapf",), ""),
     ((".rb",), "rubocop --autocorrect --format quiet", (".rubocop.yml",), ""),
     ((".php",), "php-cs-fixer fix --quiet", (".php-cs-fixer.php", ".php-cs-fixer.dist.php"), ""),
     ((".php",), "pint --quiet", ("pint.json",), ""),
@@ -95,35 +95,35 @@ ROWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], str], ...] = (
     ((".gleam",), "gleam format", (), ""),
     ((".nix",), "nixfmt", (), ""),
 )
-OWN_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
-MAX_SETTINGS = 1_000_000
+_OWN_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
+_MAX_SETTINGS = 1_000_000
 
 
-def list_written_files(event: dict[str, Any], project: Path) -> list[Path]:
+def _list_written_files(event: dict[str, Any], project: Path) -> list[Path]:
     """Return the files that were written, are there, and lie in the project."""
     folder = Path(event.get("work_dir") or ".").resolve()
     paths = {(folder / one["path"]).resolve() for one in event.get("writes", ()) if one.get("path")}
     return sorted(path for path in paths if path.is_relative_to(project) and path.is_file())
 
 
-def find_command(path: Path, project: Path, commands: dict[str, str]) -> list[str] | None:
+def _find_command(path: Path, project: Path, commands: dict[str, str]) -> list[str] | None:
     """Return the command that formats a file, or None if the project has none for it."""
     if path.suffix in commands:
         return shlex.split(commands[path.suffix])
-    for endings, command, settings, text in ROWS:
-        if path.suffix in endings and (not settings or any(has_text(project / name, text) for name in settings)):
+    for endings, command, settings, text in _ROWS:
+        if path.suffix in endings and (not settings or any(_has_text(project / name, text) for name in settings)):
             program, *options = shlex.split(command)
-            if found := find_program(program, project):
+            if found := _find_program(program, project):
                 return [found, *options]
     return None
 
 
-def has_text(path: Path, text: str) -> bool:
-    return path.is_file() and (not text or text in path.read_text(errors="replace")[:MAX_SETTINGS])
+def _has_text(path: Path, text: str) -> bool:
+    return path.is_file() and (not text or text in path.read_text(errors="replace")[:_MAX_SETTINGS])
 
 
-def find_program(program: str, project: Path) -> str | None:
-    own = [project / folder / program for folder in OWN_FOLDERS]
+def _find_program(program: str, project: Path) -> str | None:
+    own = [project / folder / program for folder in _OWN_FOLDERS]
     return next((str(path) for path in own if os.access(path, os.X_OK)), None) or shutil.which(program)
 
 
@@ -133,11 +133,11 @@ def main() -> int:
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     project = Path(os.environ.get("AGENT_PROJECT_DIR") or event.get("work_dir") or ".").resolve()
     failed = 0
-    for path in list_written_files(event, project):
+    for path in _list_written_files(event, project):
         relative = str(path.relative_to(project))
         if any(fnmatch(relative, one) or fnmatch(path.name, one) for one in settings.get("skip", ())):
             continue
-        command = find_command(path, project, settings.get("commands", {}))
+        command = _find_command(path, project, settings.get("commands", {}))
         if command is not None:
             ended = subprocess.run(
                 [*command, str(path)], cwd=project, stdout=sys.stderr, stdin=subprocess.DEVNULL, check=False

@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 
-LIMIT = 20
+_LIMIT = 20
 
 
-def ask_git(*arguments: str) -> str | None:
+def _ask_git(*arguments: str) -> str | None:
     """Return what git prints, without the last line end, or None if it fails."""
     options = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
     try:
@@ -26,16 +26,16 @@ def main() -> None:
     event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     os.chdir(event.get("work_dir") or os.environ.get("AGENT_PROJECT_DIR") or ".")
-    if ask_git("rev-parse", "--is-inside-work-tree") != "true":
+    if _ask_git("rev-parse", "--is-inside-work-tree") != "true":
         return
-    branch = ask_git("symbolic-ref", "--short", "-q", "HEAD") or "no branch (detached)"
-    counts = (ask_git("rev-list", "--left-right", "--count", "@{upstream}...HEAD") or "").split()
+    branch = _ask_git("symbolic-ref", "--short", "-q", "HEAD") or "no branch (detached)"
+    counts = (_ask_git("rev-list", "--left-right", "--count", "@{upstream}...HEAD") or "").split()
     distance = (
         f" ({counts[1]} ahead, {counts[0]} behind its upstream)" if len(counts) == 2 and counts != ["0", "0"] else ""
     )
-    changed = (ask_git("status", "--porcelain") or "").splitlines()
-    limit = int(settings.get("limit", LIMIT))
-    lines = [f"Git branch: {branch}{distance}", f"Last commit: {ask_git('log', '-1', '--format=%h %s') or 'none yet'}"]
+    changed = (_ask_git("status", "--porcelain") or "").splitlines()
+    limit = int(settings.get("limit", _LIMIT))
+    lines = [f"Git branch: {branch}{distance}", f"Last commit: {_ask_git('log', '-1', '--format=%h %s') or 'none yet'}"]
     lines.append(f"Changed files: {len(changed) or 'none'}")
     lines += changed[:limit]
     lines += [f"(and {len(changed) - limit} more)"] if len(changed) > limit else []

@@ -23,7 +23,7 @@ _BRANCH = "Keep them under another name first: `git branch backup/NAME COMMIT`"
 _EVERYTHING = frozenset((".", ":/", "*", "./"))
 
 # A rule returns the reason to ask, "" if nothing is lost.
-Rule = Callable[[GitCall, GitState], str]
+_Rule = Callable[[GitCall, GitState], str]
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
@@ -245,7 +245,7 @@ def _submodule(git: GitCall, _: GitState) -> str:
     )
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, _Rule] = {
     "reset": _reset,
     "clean": _clean,
     "checkout": _checkout,

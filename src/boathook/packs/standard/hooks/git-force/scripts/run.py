@@ -14,17 +14,17 @@ from git_state import GitStates
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
 # Branches that nobody pushes over; patterns are allowed.
-PROTECTED = ("main", "master")
+_PROTECTED = ("main", "master")
 _LEASE = "`git push --force-with-lease` does it only if nobody else has pushed since"
 _BACKUP = "Make a backup first (`git clone --mirror . ../backup.git`), and ask"
 _KEEP = "Leave it to `git gc`, which keeps what is younger than two weeks"
 _NOW = frozenset(("now", "all", "0", "never", "1.second.ago", "0.seconds.ago"))
 
-Rule = Callable[[GitCall, Sequence[str]], GuardAnswer | None]
+_Rule = Callable[[GitCall, Sequence[str]], GuardAnswer | None]
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    protected = call.list_setting("protected", PROTECTED)
+    protected = call.list_setting("protected", _PROTECTED)
     answer = None
     for git in iter_git_calls(list_host_programs(call)):
         rule = _RULES.get(git.subcommand)
@@ -139,7 +139,7 @@ def _repack(git: GitCall, _: Sequence[str]) -> GuardAnswer | None:
     return ask(f"`git repack` with `now` deletes every commit and file that no branch holds. {_KEEP}.")
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, _Rule] = {
     "push": _push,
     "filter-branch": _filter_history,
     "filter-repo": _filter_history,

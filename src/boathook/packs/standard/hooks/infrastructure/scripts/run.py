@@ -14,7 +14,7 @@ _STATE = "Save the state first (`state pull > backup.tfstate`), and ask"
 _PREVIEW = "Show the result of `preview` to the person first"
 _DIFF = "Show what would change (`diff`) to the person first"
 _CHECK = "Run it with `--check --diff` first, and show the result"
-RULES = (
+_RULES = (
     CommandRule(_TERRAFORM, "apply", "changes real servers and services", _PLAN),
     CommandRule(
         _TERRAFORM, "destroy", "deletes all that the configuration manages", "`plan -destroy` shows what would go"
@@ -107,7 +107,7 @@ _ANSIBLE_VALUES = (
     "-i --inventory -l --limit -m --module-name -a --args -e --extra-vars -u --user -f --forks -t --tags --skip-tags -M"
     " --private-key --key-file -T --timeout --start-at-task --vault-id --vault-password-file -c --connection"
 )
-OPTIONS = {
+_OPTIONS = {
     **dict.fromkeys(_TERRAFORM.split(), ProgramOptions("-chdir -var -var-file -target -state", has_long_dash=True)),
     "pulumi": ProgramOptions("-C --cwd -s --stack -m --message -p --parallel -c --config"),
     **dict.fromkeys(("ansible", "ansible-playbook", "ansible-pull"), ProgramOptions(_ANSIBLE_VALUES)),
@@ -122,7 +122,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         for program in list_host_programs(call)
         if not (program.name == "ansible" and any(word in _SAFE_MODULES for word in program.words))
     ]
-    return judge_programs(programs, RULES, OPTIONS)
+    return judge_programs(programs, _RULES, _OPTIONS)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 # What such a text does, and how it is said.
-MARKS: tuple[tuple[str, str], ...] = (
+_MARKS: tuple[tuple[str, str], ...] = (
     (
         "tells the agent to forget its instructions",
         (
@@ -54,27 +54,27 @@ MARKS: tuple[tuple[str, str], ...] = (
     ),
 )
 # Signs that people cannot see: a hidden alphabet, many of no width, a turned direction.
-HIDDEN = re.compile(
+_HIDDEN = re.compile(
     "[\U000e0020-\U000e007e]{3,}|[\u200b\u200c\u2060\u2063\ufeff]{4,}|[\u202d\u202e\u2066-\u2068][^\n]{0,200}"
 )
-MAX_CHARS = 1_000_000
+_MAX_CHARS = 1_000_000
 
 
-def iter_texts(value: Any) -> Iterator[str]:
+def _iter_texts(value: Any) -> Iterator[str]:
     """Yield all texts in a value."""
     if isinstance(value, str):
-        yield value[:MAX_CHARS]
+        yield value[:_MAX_CHARS]
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from iter_texts(one)
+            yield from _iter_texts(one)
 
 
-def list_marks(output: Any, more: list[str]) -> list[str]:
+def _list_marks(output: Any, more: list[str]) -> list[str]:
     """Return what the texts of an output do that a text for people does not."""
     found: list[str] = []
-    for text in iter_texts(output):
-        found += [name for name, pattern in MARKS if re.search(pattern, text)]
-        found += ["has signs that people cannot see"] if HIDDEN.search(text) else []
+    for text in _iter_texts(output):
+        found += [name for name, pattern in _MARKS if re.search(pattern, text)]
+        found += ["has signs that people cannot see"] if _HIDDEN.search(text) else []
         found += ["matches an expression of your settings" for pattern in more if re.search(pattern, text)]
     return [*dict.fromkeys(found)]
 
@@ -83,7 +83,7 @@ def main() -> None:
     """Read the event, and print a note if there is something to note."""
     event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
-    marks = list_marks(event.get("tool_output"), settings.get("more", []))
+    marks = _list_marks(event.get("tool_output"), settings.get("more", []))
     if marks:
         tool = event.get("tool_name") or "a tool"
         note = (

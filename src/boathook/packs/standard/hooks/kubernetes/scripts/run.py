@@ -14,10 +14,10 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 from boathook.shell.started_program import Started
 
 # What names production: patterns for a word of the name of a context, namespace, cluster or release.
-PRODUCTION = ("prod", "production", "prd", "live")
+_PRODUCTION = ("prod", "production", "prd", "live")
 _DRY = "Try it with `--dry-run=server` and look at what is there with `get` first"
 _KUBECTL = "kubectl oc kubecolor k"
-RULES = (
+_RULES = (
     CommandRule(_KUBECTL, "delete", "deletes parts of a cluster", _DRY, operands=1),
     CommandRule(
         _KUBECTL, "drain", "moves every pod off a node", "`cordon` alone keeps what runs, and can be undone", operands=2
@@ -81,7 +81,7 @@ RULES = (
 )
 # What changes a cluster and is everyday work, but not in production.
 _CHANGES = "apply create replace patch edit scale set rollout run expose label annotate taint cordon exec autoscale cp"
-CHANGES = (
+_CHANGES = (
     CommandRule(
         _KUBECTL,
         _CHANGES.replace(" ", "|"),
@@ -103,7 +103,7 @@ _VALUES = (
     " -o --output -c --container --field-selector --grace-period --timeout --cascade -k --kustomize --request-timeout -p --patch"
     " --type --kube-context --replicas"
 )
-OPTIONS = {
+_OPTIONS = {
     **dict.fromkeys(_KUBECTL.split(), ProgramOptions(_VALUES)),
     **dict.fromkeys(
         ("helm", "helm3"),
@@ -115,24 +115,24 @@ _PLACE_OPTIONS = ("-n", "--namespace", "--context", "--kube-context", "--cluster
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    production = call.list_setting("production", PRODUCTION)
+    production = call.list_setting("production", _PRODUCTION)
     answer = None
     for program in list_host_programs(call):
         is_production = _is_production(program, production)
-        if rule := find_rule(program, RULES, OPTIONS):
-            if rule.needs == "--replicas" and "0" not in read_arguments(program, OPTIONS).get("--replicas"):
+        if rule := find_rule(program, _RULES, _OPTIONS):
+            if rule.needs == "--replicas" and "0" not in read_arguments(program, _OPTIONS).get("--replicas"):
                 continue
             if is_production:
                 return block(f"{write_reason(program, rule)} This is production: leave it to the person.")
             answer = answer or ask(write_reason(program, rule))
-        elif is_production and (rule := find_rule(program, CHANGES, OPTIONS)):
+        elif is_production and (rule := find_rule(program, _CHANGES, _OPTIONS)):
             answer = answer or ask(write_reason(program, rule))
     return answer
 
 
 def _is_production(program: Started, patterns: Sequence[str]) -> bool:
     """Whether a name that says where the call works names production."""
-    arguments = read_arguments(program, OPTIONS)
+    arguments = read_arguments(program, _OPTIONS)
     places = [*arguments.get(*_PLACE_OPTIONS), dict(program.variables).get("KUBECONFIG", "")]
     # `delete namespace prod` names it as an operand.
     if arguments.match_words("delete ns|namespace|namespaces"):

@@ -7,8 +7,8 @@ from fnmatch import fnmatch
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 
-MAX_BYTES, MAX_LINE = 1_000_000, 20_000
-CODE = (".js", ".mjs", ".cjs", ".css", ".html", ".ts", ".py", ".json", ".map")
+_MAX_BYTES, _MAX_LINE = 1_000_000, 20_000
+_CODE = (".js", ".mjs", ".cjs", ".css", ".html", ".ts", ".py", ".json", ".map")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
@@ -21,7 +21,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         ):
             continue
         size = len(one.text.encode("utf-8", "replace"))
-        if size > settings.get("max_bytes", MAX_BYTES):
+        if size > settings.get("max_bytes", _MAX_BYTES):
             return ask(
                 f"{one.path} would have {size / 1e6:.1f} MB. Make it by a script, or keep it out of git (Git LFS, a release)."
             )
@@ -30,7 +30,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
                 f"{one.path} would be a binary file. Make it by a program, so that people can see where it comes from."
             )
         longest = max(map(len, one.text.split("\n")), default=0)
-        if longest > settings.get("max_line", MAX_LINE) and name.endswith(CODE):
+        if longest > settings.get("max_line", _MAX_LINE) and name.endswith(_CODE):
             return ask(
                 f"{one.path} has a line of {longest} characters, as minified code has. Write its source instead."
             )

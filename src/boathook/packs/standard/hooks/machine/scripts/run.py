@@ -26,7 +26,7 @@ _MAKERS = (
     " newfs_apfs newfs_hfs newfs_msdos newfs_exfat zpool-create bcachefs mkfs.bcachefs"
 )
 # These erase what is on the device that they are given. Rules without a device are in RULES.
-DISK_RULES = (
+_DISK_RULES = (
     CommandRule(
         _MAKERS,
         "",
@@ -98,7 +98,7 @@ DISK_RULES = (
     ),
 )
 _INTERACTIVE = frozenset(("fdisk", "cfdisk", "gdisk", "cgdisk", "cryptsetup"))
-RULES = (
+_RULES = (
     CommandRule(
         "lvremove vgremove",
         "",
@@ -171,7 +171,7 @@ RULES = (
         needs="-r",
     ),
 )
-OPTIONS = {
+_OPTIONS = {
     **dict.fromkeys(_MAKERS.split(), ProgramOptions("-L -b -m -N -i -I -E -O -T -U -t -s -l -d")),
     "wipefs": ProgramOptions("-t --types -o --offset"),
     **dict.fromkeys(
@@ -211,14 +211,14 @@ def _judge_disks(program: Started) -> Iterator[GuardAnswer]:
     # Without input, these wait for a person.
     has_input = program.feeders or program.input_text or {"-q", "--batch-mode", "-"} & {*program.words}
     is_waiting = program.name in _INTERACTIVE and not has_input
-    if (rule := find_rule(program, DISK_RULES, OPTIONS)) and not is_waiting:
-        operands = read_arguments(program, OPTIONS).operands
+    if (rule := find_rule(program, _DISK_RULES, _OPTIONS)) and not is_waiting:
+        operands = read_arguments(program, _OPTIONS).operands
         devices = [word for word in operands if is_disk(word)]
         if devices and rule.decision == "block":
             yield block(write_reason(program, rule))
         elif devices or any(UNKNOWN in word for word in operands):
             yield ask(write_reason(program, rule))
-    if rule := find_rule(program, RULES, OPTIONS):
+    if rule := find_rule(program, _RULES, _OPTIONS):
         yield ask(write_reason(program, rule))
     if program.name == "rm" and "--no-preserve-root" in program.words and "--help" not in program.words:
         yield block(f"`--no-preserve-root` has no other use than to delete the root of the file system. {_SMALLER}.")

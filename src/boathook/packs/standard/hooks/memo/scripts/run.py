@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-MEMO = ".agents/MEMO.md"
+_MEMO = ".agents/MEMO.md"
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         mark.touch(exist_ok=False)
     except FileExistsError:
         return
-    name = settings.get("path", MEMO)
+    name = settings.get("path", _MEMO)
     memo = project / name
     count = (
         sum(line.startswith("## ") for line in memo.read_text(errors="replace").splitlines()) if memo.is_file() else 0

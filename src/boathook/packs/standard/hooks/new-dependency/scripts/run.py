@@ -13,7 +13,7 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN
 from boathook.shell.started_program import Started
 
-PYTHON = (
+_PYTHON = (
     "requests numpy pandas scipy flask django fastapi pydantic pytest sqlalchemy boto3 urllib3 setuptools "
     "certifi cryptography pillow matplotlib scikit-learn tensorflow torch transformers httpx aiohttp "
     "click rich typer uvicorn gunicorn celery redis psycopg2 psycopg2-binary pymongo beautifulsoup4 "
@@ -22,7 +22,7 @@ PYTHON = (
     "websockets starlette alembic marshmallow colorama python-dateutil pytz packaging networkx sympy "
     "opencv-python streamlit"
 )
-NODE = (
+_NODE = (
     "react react-dom next vue angular svelte lodash express axios typescript webpack vite eslint prettier "
     "jest mocha chai vitest chalk commander dotenv moment dayjs uuid yargs inquirer cross-env nodemon "
     "rimraf ts-node tslib rxjs redux zustand mongoose sequelize prisma pg mysql2 socket.io cors body- "
@@ -31,23 +31,25 @@ NODE = (
     "minimist debug fs-extra electron esbuild rollup babel-core husky lint-staged concurrently winston "
     "pino sharp multer stripe openai graphql apollo-server discord.js"
 )
-RUST = (
+_RUST = (
     "serde serde_json tokio anyhow thiserror clap rand regex reqwest hyper axum actix-web tracing log "
     "chrono uuid futures rayon itertools syn quote bytes sqlx diesel"
 )
-RUBY = "rails rake rspec sinatra devise puma sidekiq nokogiri pg redis rubocop bundler faraday httparty capybara jekyll"
-# Managers: the verbs that install, and the popular names of their registry.
-MANAGERS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
-    (("pip", "pip3"), ("install",), PYTHON),
-    (("uv",), ("add", "pip"), PYTHON),
-    (("poetry", "pdm", "rye", "hatch"), ("add",), PYTHON),
-    (("pipenv", "pipx", "conda", "mamba"), ("install",), PYTHON),
-    (("npm",), ("install", "i", "add"), NODE),
-    (("pnpm", "yarn", "bun"), ("add", "install", "i"), NODE),
-    (("cargo",), ("add", "install"), RUST),
-    (("gem", "bundle"), ("install", "add"), RUBY),
+_RUBY = (
+    "rails rake rspec sinatra devise puma sidekiq nokogiri pg redis rubocop bundler faraday httparty capybara jekyll"
 )
-MANIFESTS = (
+# Managers: the verbs that install, and the popular names of their registry.
+_MANAGERS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
+    (("pip", "pip3"), ("install",), _PYTHON),
+    (("uv",), ("add", "pip"), _PYTHON),
+    (("poetry", "pdm", "rye", "hatch"), ("add",), _PYTHON),
+    (("pipenv", "pipx", "conda", "mamba"), ("install",), _PYTHON),
+    (("npm",), ("install", "i", "add"), _NODE),
+    (("pnpm", "yarn", "bun"), ("add", "install", "i"), _NODE),
+    (("cargo",), ("add", "install"), _RUST),
+    (("gem", "bundle"), ("install", "add"), _RUBY),
+)
+_MANIFESTS = (
     *(
         "package.json",
         "package-lock.json",
@@ -69,7 +71,7 @@ MANIFESTS = (
         "requirements-dev.txt",
     ),
 )
-VALUE_OPTIONS = (
+_VALUE_OPTIONS = (
     "-r",
     "--requirement",
     "-c",
@@ -84,7 +86,7 @@ VALUE_OPTIONS = (
     "-w",
     "-D@",
 )
-SOURCE_OPTIONS = (
+_SOURCE_OPTIONS = (
     "--index-url",
     "-i",
     "--extra-index-url",
@@ -95,50 +97,50 @@ SOURCE_OPTIONS = (
     "--find-links",
     "--git",
 )
-ADDRESS = re.compile(r"(?:git\+|https?://|git@|git://|ssh://|github:|gitlab:)")
-NAME = re.compile(r"(@[\w.-]+/)?([A-Za-z0-9][\w.-]*)")
-MAX_BYTES = 5_000_000
+_ADDRESS = re.compile(r"(?:git\+|https?://|git@|git://|ssh://|github:|gitlab:)")
+_NAME = re.compile(r"(@[\w.-]+/)?([A-Za-z0-9][\w.-]*)")
+_MAX_BYTES = 5_000_000
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first package that looks like another one."""
     for program in call.programs:
-        if not is_dry_run(program) and (answer := judge(call, program)):
+        if not is_dry_run(program) and (answer := _judge(call, program)):
             return answer
     return None
 
 
-def judge(call: GuardedCall, program: Started) -> GuardAnswer | None:
-    name, operands = find_called_tool(program, [one for names, _, _ in MANAGERS for one in names])
-    for names, verbs, popular in MANAGERS:
+def _judge(call: GuardedCall, program: Started) -> GuardAnswer | None:
+    name, operands = find_called_tool(program, [one for names, _, _ in _MANAGERS for one in names])
+    for names, verbs, popular in _MANAGERS:
         if name in names and operands[:1] and operands[0] in verbs:
-            return judge_install(call, program, operands[1:], popular.split())
+            return _judge_install(call, program, operands[1:], popular.split())
     return None
 
 
-def judge_install(call: GuardedCall, program: Started, operands: list[str], popular: list[str]) -> GuardAnswer | None:
+def _judge_install(call: GuardedCall, program: Started, operands: list[str], popular: list[str]) -> GuardAnswer | None:
     rest = program.words[1:]
-    values = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in (*VALUE_OPTIONS, *SOURCE_OPTIONS)]
+    values = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in (*_VALUE_OPTIONS, *_SOURCE_OPTIONS)]
     packages = [
         word for word in operands if word not in values and word not in ("install", "add") and UNKNOWN not in word
     ]
-    source = next((word for word in rest if word.partition("=")[0] in SOURCE_OPTIONS), "")
-    address = next((word for word in packages if ADDRESS.match(word)), "")
+    source = next((word for word in rest if word.partition("=")[0] in _SOURCE_OPTIONS), "")
+    address = next((word for word in packages if _ADDRESS.match(word)), "")
     if address or (source and packages):
         return ask(
             f"This installs from {address or source}, which is not the usual registry. Check who is behind it; "
             "code of a package runs when it is installed."
         )
-    known = read_manifests(call) if packages else ""
+    known = _read_manifests(call) if packages else ""
     for package in packages:
-        answer = judge_package(call, package, popular, known)
+        answer = _judge_package(call, package, popular, known)
         if answer:
             return answer
     return None
 
 
-def judge_package(call: GuardedCall, package: str, popular: list[str], known: str) -> GuardAnswer | None:
-    match = NAME.match(package)
+def _judge_package(call: GuardedCall, package: str, popular: list[str], known: str) -> GuardAnswer | None:
+    match = _NAME.match(package)
     if (
         match is None
         or package.startswith((".", "/"))
@@ -148,7 +150,7 @@ def judge_package(call: GuardedCall, package: str, popular: list[str], known: st
     name = match[2].lower()
     if match[1] or name in popular or re.search(rf"[\"'\s/]{re.escape(name)}[\"'\s@=<>~^:\[]", known, re.IGNORECASE):
         return None
-    near = next((one for one in popular if is_near(name, one)), "")
+    near = next((one for one in popular if _is_near(name, one)), "")
     if near:
         return ask(
             f"`{match[2]}` is nearly `{near}`, a popular package. If you mean that, correct the name; else show who makes it."
@@ -160,18 +162,18 @@ def judge_package(call: GuardedCall, package: str, popular: list[str], known: st
     return None
 
 
-def read_manifests(call: GuardedCall) -> str:
+def _read_manifests(call: GuardedCall) -> str:
     """Return the manifests and lock files of the project, in one text."""
     texts: list[str] = [""]
-    for name in MANIFESTS:
+    for name in _MANIFESTS:
         path = os.path.join(call.project or call.work_dir or ".", name)
         if os.path.isfile(path):
             with open(path, "rb") as file:
-                texts.append(file.read(MAX_BYTES).decode("utf-8", "replace"))
+                texts.append(file.read(_MAX_BYTES).decode("utf-8", "replace"))
     return "\n".join((*texts, ""))
 
 
-def is_near(name: str, other: str) -> bool:
+def _is_near(name: str, other: str) -> bool:
     """Whether a name becomes another one by one letter more, less, changed or swapped, or by other signs between its words."""
     if re.sub(r"[-_.]", "", name) == re.sub(r"[-_.]", "", other):
         return name != other and len(other) > 3

@@ -12,21 +12,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 # A program, and the words that show a text, which is added at the end.
-NOTIFIERS: tuple[tuple[str, ...], ...] = (
+_NOTIFIERS: tuple[tuple[str, ...], ...] = (
     ("notify-send", "--app-name=agent", "--"),
     ("osascript", "-e", "on run words", "-e", "display notification (item 1 of words)", "-e", "end run"),
     ("powershell.exe", "-NoProfile", "-Command", "[console]::beep(); Write-Host $args[0]"),
 )
-TEXT = "The agent has finished in {project}"
+_TEXT = "The agent has finished in {project}"
 
 
-def show(text: str, command: str) -> str:
+def _show(text: str, command: str) -> str:
     """Show a text, and return by what; "bell" if nothing works."""
     if command:
         ended = subprocess.run(["sh", "-c", command], input=text.encode(), stdout=sys.stderr, check=False)
         if ended.returncode == 0:
             return "command"
-    for program, *words in NOTIFIERS:
+    for program, *words in _NOTIFIERS:
         if shutil.which(program):
             ended = subprocess.run([program, *words, text], stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
             if ended.returncode == 0:
@@ -39,8 +39,8 @@ def main() -> None:
     event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     project = Path(os.environ.get("AGENT_PROJECT_DIR") or event.get("work_dir") or ".").resolve()
-    text = str(settings.get("text", TEXT)).replace("{project}", project.name)
-    way = show(text, str(settings.get("command", "")))
+    text = str(settings.get("text", _TEXT)).replace("{project}", project.name)
+    way = _show(text, str(settings.get("command", "")))
     log = project / ".agents" / "log" / "notifications.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     bell = "\a" if way == "bell" else ""

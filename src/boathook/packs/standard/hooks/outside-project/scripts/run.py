@@ -16,7 +16,7 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
 
 # Folders that programs fill by themselves, and may empty; `~` is the home folder. The setting `allow` adds more.
-FREE_FOLDERS = (
+_FREE_FOLDERS = (
     *("~/.cache", "~/Library/Caches", "~/.npm/_cacache", "~/.local/share/Trash", "~/go/pkg/mod", "~/.cargo/registry"),
     *("~/.m2/repository", "~/.gradle/caches", "~/.nuget/packages", "~/.claude/plans", "~/.gemini/tmp"),
 )
@@ -56,7 +56,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def _list_inside(call: GuardedCall) -> list[str]:
     """Return the folders in which work is free."""
-    free = [*FREE_FOLDERS, *call.list_setting("allow")]
+    free = [*_FREE_FOLDERS, *call.list_setting("allow")]
     folders = [call.project, call.work_dir, *(call.make_absolute(path) for path in free)]
     return [folder.rstrip("/") for folder in folders if folder.strip("/")]
 

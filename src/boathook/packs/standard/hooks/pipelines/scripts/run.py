@@ -10,7 +10,7 @@ from boathook.shell.arguments import find_option_values
 from boathook.shell.started_program import Started
 
 # Programs, the first words of a command, verbs of which one follows, and what to do instead.
-ROWS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str], ...] = (
+_ROWS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str], ...] = (
     (("gh",), ("pr",), ("merge",), "Ask for a review, and let the person merge: `gh pr view --web`."),
     (("glab",), ("mr",), ("merge", "approve"), "Ask for a review, and let the person merge: `glab mr view --web`."),
     (("tea",), ("pulls", "pull", "pr"), ("merge", "approve"), "Ask for a review, and let the person merge."),
@@ -80,23 +80,23 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     for program in list_all_programs(call):
         text = " ".join((program.name, *program.words[1:]))
         is_free = is_dry_run(program) or any(text.startswith(start) for start in call.list_setting("free"))
-        if not is_free and (answer := judge(program)):
+        if not is_free and (answer := _judge(program)):
             return answer
     return None
 
 
-def judge(program: Started) -> GuardAnswer | None:
+def _judge(program: Started) -> GuardAnswer | None:
     operands = list_operands_of(program)
-    for names, words, verbs, way in ROWS:
+    for names, words, verbs, way in _ROWS:
         if program.name in names and operands[:1] and operands[0] in words:
             verb = operands[1] if len(operands) > 1 else ""
             if not verbs or verb in verbs:
                 shown = " ".join((program.name, *operands[: 2 if verbs else 1]))
                 return ask(f"`{shown}` changes a pipeline, a merge or settings on the server for everybody. {way}")
-    return judge_api(program, operands)
+    return _judge_api(program, operands)
 
 
-def judge_api(program: Started, operands: list[str]) -> GuardAnswer | None:
+def _judge_api(program: Started, operands: list[str]) -> GuardAnswer | None:
     if program.name not in ("gh", "glab") or operands[:1] != ["api"]:
         return None
     rest = list(program.words[1:])

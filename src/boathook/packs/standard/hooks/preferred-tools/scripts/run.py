@@ -11,7 +11,7 @@ from boathook.guards import GuardAnswer, GuardedCall, block, run_guard
 from boathook.shell.started_program import Started
 
 # A lock file, the program that it belongs to, and the programs that would make another one.
-MANAGERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+_MANAGERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("uv.lock", "uv", ("pip", "pip3", "poetry", "pipenv", "pdm", "conda")),
     ("poetry.lock", "poetry", ("pip", "pip3", "uv", "pipenv", "pdm")),
     ("pdm.lock", "pdm", ("pip", "pip3", "uv", "pipenv", "poetry")),
@@ -23,8 +23,8 @@ MANAGERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("package-lock.json", "npm", ("yarn", "pnpm", "bun")),
 )
 # Verbs that change what is installed, and what each manager calls them.
-CHANGING = ("install", "i", "add", "ci", "remove", "uninstall", "rm", "update", "upgrade", "sync", "lock")
-ADDING = {
+_CHANGING = ("install", "i", "add", "ci", "remove", "uninstall", "rm", "update", "upgrade", "sync", "lock")
+_ADDING = {
     "npm": "install",
     "uv": "add",
     "poetry": "add",
@@ -34,7 +34,7 @@ ADDING = {
     "yarn": "add",
     "bun": "add",
 }
-SYNCING = {
+_SYNCING = {
     "npm": "ci",
     "uv": "sync",
     "poetry": "install",
@@ -44,18 +44,18 @@ SYNCING = {
     "yarn": "install",
     "bun": "install",
 }
-REMOVING = ("remove", "uninstall", "rm")
+_REMOVING = ("remove", "uninstall", "rm")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return an objection to the first program that the project does not use."""
     for program in call.programs:
-        if not is_dry_run(program) and (answer := judge_settings(call, program) or judge_manager(call, program)):
+        if not is_dry_run(program) and (answer := _judge_settings(call, program) or _judge_manager(call, program)):
             return answer
     return None
 
 
-def judge_settings(call: GuardedCall, program: Started) -> GuardAnswer | None:
+def _judge_settings(call: GuardedCall, program: Started) -> GuardAnswer | None:
     text = " ".join((program.name, *program.words[1:]))
     rows = dict(call.settings.get("instead", {}))
     for start in sorted(rows, key=len, reverse=True):
@@ -64,28 +64,28 @@ def judge_settings(call: GuardedCall, program: Started) -> GuardAnswer | None:
     return None
 
 
-def judge_manager(call: GuardedCall, program: Started) -> GuardAnswer | None:
+def _judge_manager(call: GuardedCall, program: Started) -> GuardAnswer | None:
     operands = list_operands_of(program)
     # `uv pip`, `conda env`: the verb is the second word.
-    verb = next((word for word in operands[:2] if word in CHANGING), "")
+    verb = next((word for word in operands[:2] if word in _CHANGING), "")
     folder = call.project or call.work_dir
     if not verb or not call.settings.get("detect", True) or not folder:
         return None
-    own = [(lock, manager) for lock, manager, _ in MANAGERS if os.path.exists(os.path.join(folder, lock))]
+    own = [(lock, manager) for lock, manager, _ in _MANAGERS if os.path.exists(os.path.join(folder, lock))]
     if program.name in [manager for _, manager in own]:
         return None
-    for lock, manager, others in MANAGERS:
+    for lock, manager, others in _MANAGERS:
         if (lock, manager) in own and program.name in others:
-            return block(f"This project uses {manager} ({lock}). Run `{suggest(manager, verb, operands)}`.")
+            return block(f"This project uses {manager} ({lock}). Run `{_suggest(manager, verb, operands)}`.")
     return None
 
 
-def suggest(manager: str, verb: str, operands: list[str]) -> str:
+def _suggest(manager: str, verb: str, operands: list[str]) -> str:
     names = [word for word in operands[operands.index(verb) + 1 :] if not word.endswith((".txt", "."))]
-    if verb in REMOVING:
+    if verb in _REMOVING:
         own_verb = "uninstall" if manager in ("npm", "pipenv") else "remove"
         return " ".join((manager, own_verb, *names))
-    return " ".join((manager, ADDING[manager], *names)) if names else f"{manager} {SYNCING[manager]}"
+    return " ".join((manager, _ADDING[manager], *names)) if names else f"{manager} {_SYNCING[manager]}"
 
 
 if __name__ == "__main__":

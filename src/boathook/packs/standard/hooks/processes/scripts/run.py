@@ -13,7 +13,7 @@ from boathook.shell.started_program import Started
 _BY_ID = "Find the process that you started with `pgrep -af NAME`, and end that one with `kill PID`"
 _LATER = "Leave that to the person, or ask them to do it when their work is saved"
 _SERVICE = "Look at it with `systemctl status`, and ask whether it may stop; `restart` keeps it running"
-RULES = (
+_RULES = (
     CommandRule(
         "pkill killall killall5 skill",
         "",
@@ -64,7 +64,7 @@ RULES = (
     CommandRule("reboot halt poweroff", "", "takes the machine down", _LATER, unless="-w --wtmp-only"),
     CommandRule("init telinit", "0|1|6|s|S", "takes the machine down", _LATER),
 )
-OPTIONS = {
+_OPTIONS = {
     "systemctl": ProgramOptions("-H --host -M --machine -t --type -s --signal -n --lines -o --output -p --property"),
     "killall": ProgramOptions("-s --signal -u --user -o --older-than -y --younger-than"),
     "pkill": ProgramOptions("-t -u -U -g -G -P -s"),
@@ -75,7 +75,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     programs = list_host_programs(call)
     if any(_ends_everything(program) for program in programs):
         return ask(f"`kill -1` as a target ends every process of the user. {_BY_ID}.")
-    return judge_programs(programs, RULES, OPTIONS)
+    return judge_programs(programs, _RULES, _OPTIONS)
 
 
 def _ends_everything(program: Started) -> bool:

@@ -10,7 +10,7 @@ from written_paths import WrittenPath, list_written_paths
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
-CI_FILES = (
+_CI_FILES = (
     *(
         ".github/workflows/",
         ".github/actions/",
@@ -32,21 +32,21 @@ CI_FILES = (
     ),
     ".gitea/workflows/",
 )
-LOGIN_FILES = (".ssh/config", ".ssh/authorized_keys", ".ssh/rc", ".ssh/environment")
-GIT_INSIDE = re.compile(r"(?:^|/)\.git(?:/(.*))?$|[^/]\.git/((?:objects|refs|logs|packed-refs|HEAD).*)$")
+_LOGIN_FILES = (".ssh/config", ".ssh/authorized_keys", ".ssh/rc", ".ssh/environment")
+_GIT_INSIDE = re.compile(r"(?:^|/)\.git(?:/(.*))?$|[^/]\.git/((?:objects|refs|logs|packed-refs|HEAD).*)$")
 # What people write by hand in .git, and what is theirs to decide.
-GIT_FREE = ("info/exclude", "info/attributes", "description", "COMMIT_EDITMSG", "MERGE_MSG", "index")
-GIT_ASKED = ("config", "hooks")
-OWN_SOURCES = ("*.pub", "*.example", "*.crt", "*.cer")
+_GIT_FREE = ("info/exclude", "info/attributes", "description", "COMMIT_EDITMSG", "MERGE_MSG", "index")
+_GIT_ASKED = ("config", "hooks")
+_OWN_SOURCES = ("*.pub", "*.example", "*.crt", "*.cer")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return the gravest objection to what a call writes."""
-    answers = [answer for one in list_written_paths(call) if (answer := judge(call, one))]
+    answers = [answer for one in list_written_paths(call) if (answer := _judge(call, one))]
     return next((one for one in answers if one.decision == "block"), answers[0] if answers else None)
 
 
-def judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
+def _judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
     if written.matches(call.list_setting("free")):
         return None
     if written.matches(call.list_setting("block")):
@@ -55,17 +55,17 @@ def judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
         )
     if written.matches(call.list_setting("ask")):
         return ask(f"{written.shown} is one of the files to ask about. Say what you want to change in it, and why.")
-    return judge_git(call, written) or judge_secret(call, written) or judge_ci(written)
+    return _judge_git(call, written) or _judge_secret(call, written) or _judge_ci(written)
 
 
-def judge_git(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
-    match = GIT_INSIDE.search(written.path)
+def _judge_git(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
+    match = _GIT_INSIDE.search(written.path)
     if match is None or written.path.endswith((".gitignore", ".gitkeep")):
         return None
     inside = match[1] if match[1] is not None else match[2] or ""
-    if inside in GIT_FREE or inside.endswith(".lock"):
+    if inside in _GIT_FREE or inside.endswith(".lock"):
         return None
-    if inside.split("/")[0] in GIT_ASKED:
+    if inside.split("/")[0] in _GIT_ASKED:
         return ask(
             f"{written.shown} decides what git runs and where it pushes. Use `git config` and the tool that installs the hooks."
         )
@@ -79,11 +79,11 @@ def judge_git(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
     )
 
 
-def judge_secret(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
-    if written.matches(LOGIN_FILES):
+def _judge_secret(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
+    if written.matches(_LOGIN_FILES):
         return ask(f"{written.shown} decides who can log in and how. Show the line that you want to add to the person.")
     secret = find_secret_path(written.path, call.home, sends=True)
-    if secret is None or written.matches(OWN_SOURCES):
+    if secret is None or written.matches(_OWN_SOURCES):
         return None
     if secret.level == CREDENTIAL:
         if written.is_deleted:
@@ -106,8 +106,8 @@ def judge_secret(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
     )
 
 
-def judge_ci(written: WrittenPath) -> GuardAnswer | None:
-    if not written.matches(CI_FILES):
+def _judge_ci(written: WrittenPath) -> GuardAnswer | None:
+    if not written.matches(_CI_FILES):
         return None
     return ask(
         f"{written.shown} runs on the project's CI with its secrets. Show the person the change before it is made."

@@ -11,7 +11,7 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
 
 # A program, the words that begin its command, an option that must be there, and what shows what would be published.
-ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+_ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("npm", "pnpm", "bun", "deno", "jsr"), "publish", "", "npm pack --dry-run"),
     (("npm", "pnpm"), "unpublish", "", "npm view NAME versions"),
     (("npm",), "owner add", "", "npm owner ls"),
@@ -82,11 +82,11 @@ ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("clasp",), "deploy", "", "clasp deployments"),
     (("ansible-galaxy",), "collection publish", "", "ansible-galaxy collection build"),
 )
-ROWS_OF = {name: [row for row in ROWS if name in row[0]] for name in {name for row in ROWS for name in row[0]}}
-LOCAL_REGISTRY = re.compile(
+_ROWS_OF = {name: [row for row in _ROWS if name in row[0]] for name in {name for row in _ROWS for name in row[0]}}
+_LOCAL_REGISTRY = re.compile(
     r"(?:localhost|127\.0\.0\.1|registry\.local|kind-registry|\[::1\])[:/]|\btestpypi\b|//test\.|--registry=?http://(?:localhost|127)"
 )
-EXCUSES = (
+_EXCUSES = (
     "--snapshot",
     "--dry-run",
     "-n",
@@ -106,7 +106,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         text = " ".join((program.name, *program.words[1:]))
         if is_dry_run(program) or any(text.startswith(start) for start in call.list_setting("free")):
             continue
-        if found := find_row(program):
+        if found := _find_row(program):
             words, way = found
             return ask(
                 f"`{words}` makes something public, which can hardly be taken back. See first what it would publish: `{way}`; "
@@ -115,15 +115,15 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     return None
 
 
-def find_row(program: Started) -> tuple[str, str] | None:
-    name, operands = find_called_tool(program, ROWS_OF)
+def _find_row(program: Started) -> tuple[str, str] | None:
+    name, operands = find_called_tool(program, _ROWS_OF)
     arguments = program.words[1:]
     # `:lib:publish` is a task of a part of the build.
     if name in ("gradle", "gradlew"):
         operands = [word.rpartition(":")[2] for word in operands]
-    if LOCAL_REGISTRY.search(" ".join(arguments)) or any(word in EXCUSES for word in arguments):
+    if _LOCAL_REGISTRY.search(" ".join(arguments)) or any(word in _EXCUSES for word in arguments):
         return None
-    for _, words, option, way in ROWS_OF.get(name, ()):
+    for _, words, option, way in _ROWS_OF.get(name, ()):
         wanted = words.split()
         is_there = has_command_words(operands, wanted, places=3)
         has_needed = not option or any(word.partition("=")[0] == option for word in arguments)

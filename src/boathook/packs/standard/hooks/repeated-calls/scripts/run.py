@@ -11,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-NOTE_AT, ASK_AT, WINDOW = 3, 6, 20
-FREE = ("Todo", "TodoWrite")
+_NOTE_AT, _ASK_AT, _WINDOW = 3, 6, 20
+_FREE = ("Todo", "TodoWrite")
 
 
-def open_history(session: str) -> Path:
+def _open_history(session: str) -> Path:
     """Return the file with the digests of a session, in a folder that only this user can read."""
     folder = Path(tempfile.gettempdir()) / f"agent-calls-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -24,7 +24,7 @@ def open_history(session: str) -> Path:
     return folder / hashlib.sha256(session.encode()).hexdigest()[:32]
 
 
-def count_call(path: Path, digest: str, window: int) -> int:
+def _count_call(path: Path, digest: str, window: int) -> int:
     """Add a call to the history, and return how often it is in it."""
     with path.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -41,18 +41,18 @@ def main() -> None:
     event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     tool = event.get("tool_name") or ""
-    if tool in settings.get("free", FREE):
+    if tool in settings.get("free", _FREE):
         return
     call = json.dumps([tool, event.get("tool_input")], sort_keys=True)
     digest = hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     session = event.get("session_id") or os.environ.get("AGENT_SESSION_ID") or ""
-    count = count_call(open_history(session), digest, int(settings.get("window", WINDOW)))
-    if count >= int(settings.get("ask_at", ASK_AT)):
+    count = _count_call(_open_history(session), digest, int(settings.get("window", _WINDOW)))
+    if count >= int(settings.get("ask_at", _ASK_AT)):
         reason = (
             f"This is the same call of {tool} for the {count}th time. Say what you expect from it, or try another way."
         )
         sys.stdout.write(json.dumps({"decision": "ask", "reason": reason}) + "\n")
-    elif count >= int(settings.get("note_at", NOTE_AT)):
+    elif count >= int(settings.get("note_at", _NOTE_AT)):
         note = f"You made the same call of {tool} {count} times. If it did not help, read its last output and try another way."
         sys.stdout.write(json.dumps({"additional_context": note}) + "\n")
 

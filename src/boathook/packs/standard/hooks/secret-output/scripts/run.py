@@ -14,15 +14,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from secret_kinds import mask_secrets
 
 
-def mask_value(value: Any, ignored: list[str], names: list[str]) -> Any:
+def _mask_value(value: Any, ignored: list[str], names: list[str]) -> Any:
     """Return a value with the secrets in all of its texts masked; adds what they were to `names`."""
     if isinstance(value, str):
         text, found = mask_secrets(value, ignored)
         names += found
         return text
     if isinstance(value, dict):
-        return {key: mask_value(one, ignored, names) for key, one in value.items()}
-    return [mask_value(one, ignored, names) for one in value] if isinstance(value, list) else value
+        return {key: _mask_value(one, ignored, names) for key, one in value.items()}
+    return [_mask_value(one, ignored, names) for one in value] if isinstance(value, list) else value
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     names: list[str] = []
-    masked = mask_value(event.get("tool_output"), settings.get("ignored", []), names)
+    masked = _mask_value(event.get("tool_output"), settings.get("ignored", []), names)
     if names:
         what = ", ".join(dict.fromkeys(names))
         note = (

@@ -14,7 +14,7 @@ from written_commands import WrittenCommand, is_secret_name, list_assigned, list
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
-DUMPS = (
+_DUMPS = (
     ["env"],
     ["printenv"],
     ["set"],
@@ -24,83 +24,90 @@ DUMPS = (
     ["declare", "-p"],
     ["declare"],
 )
-PASSING = ("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold")
-SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
-MAX_WORDS = 200
-PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
+_PASSING = ("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold")
+_SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
+_MAX_WORDS = 200
+_PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return the first objection to what a call reads."""
     if "shell" in call.kinds:
-        return find_read_file(call) or find_shown_variable(call)
+        return _find_read_file(call) or _find_shown_variable(call)
     if "reads" in call.kinds:
-        for path in iter_paths(call.tool_input):
-            secret = judge_tool_path(call, path)
-            if secret and not is_free(call, secret):
-                return object_to(secret)
+        for path in _iter_paths(call.tool_input):
+            secret = _judge_tool_path(call, path)
+            if secret and not _is_free(call, secret):
+                return _object_to(secret)
     return None
 
 
-def judge_tool_path(call: GuardedCall, path: str) -> SecretPath | None:
+def _judge_tool_path(call: GuardedCall, path: str) -> SecretPath | None:
     absolute = call.make_absolute(path)
     return (
         find_secret_path(path, call.home)
         or find_secret_path(absolute, call.home)
         or find_linked_secret(absolute, call.home)
-        or judge_settings(call, path)
+        or _judge_settings(call, path)
     )
 
 
-def judge_settings(call: GuardedCall, path: str) -> SecretPath | None:
+def _judge_settings(call: GuardedCall, path: str) -> SecretPath | None:
     patterns = call.list_setting("secret")
-    return SecretPath(path, SETTINGS, "secrets, by your settings") if matches_any(path, patterns) else None
+    return SecretPath(path, SETTINGS, "secrets, by your settings") if _matches_any(path, patterns) else None
 
 
-def matches_any(path: str, patterns: Any) -> bool:
+def _matches_any(path: str, patterns: Any) -> bool:
     return any(fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in patterns)
 
 
-def is_free(call: GuardedCall, secret: SecretPath) -> bool:
-    return matches_any(secret.path, call.list_setting("free"))
+def _is_free(call: GuardedCall, secret: SecretPath) -> bool:
+    return _matches_any(secret.path, call.list_setting("free"))
 
 
-def iter_paths(tool_input: Any) -> Iterator[str]:
+def _iter_paths(tool_input: Any) -> Iterator[str]:
     """Yield the paths and patterns of names that a tool reads."""
     items = tool_input.items() if isinstance(tool_input, dict) else ()
     for key, value in items:
-        is_path = any(part in str(key).lower() for part in PATH_PARTS)
+        is_path = any(part in str(key).lower() for part in _PATH_PARTS)
         values = value if isinstance(value, list) else [value]
         for one in values:
             if isinstance(one, dict):
-                yield from iter_paths(one)
+                yield from _iter_paths(one)
             elif isinstance(one, str) and is_path and len(one) < 2000 and "\n" not in one:
                 yield one
 
 
-def find_read_file(call: GuardedCall) -> GuardAnswer | None:
+def _find_read_file(call: GuardedCall) -> GuardAnswer | None:
     flows = SecretFlows(call)
-    reads = [read for read in flows.reads if not is_free(call, read.secret) and not is_excused(flows, read)]
+    reads = [read for read in flows.reads if not _is_free(call, read.secret) and not _is_excused(flows, read)]
     if reads:
         gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
-        return object_to(gravest.secret, is_copy=gravest.is_copy)
-    if (secret := find_printed_lines(call, flows)) and not is_free(call, secret):
-        return object_to(secret)
+        return _object_to(gravest.secret, is_copy=gravest.is_copy)
+    if (secret := _find_printed_lines(call, flows)) and not _is_free(call, secret):
+        return _object_to(secret)
     for program in flows.programs:
-        for word in program.words[1:][:MAX_WORDS]:
-            if (secret := judge_settings(call, word)) and program.name in ("cat", "head", "tail", "less", "sed", "bat"):
-                return object_to(secret)
+        for word in program.words[1:][:_MAX_WORDS]:
+            if (secret := _judge_settings(call, word)) and program.name in (
+                "cat",
+                "head",
+                "tail",
+                "less",
+                "sed",
+                "bat",
+            ):
+                return _object_to(secret)
     return None
 
 
-def find_printed_lines(call: GuardedCall, flows: SecretFlows) -> SecretPath | None:
+def _find_printed_lines(call: GuardedCall, flows: SecretFlows) -> SecretPath | None:
     """Return the secret that a loop reads line by line and prints."""
     prints = any(one.name in ("echo", "printf") and not one.outputs for one in flows.programs)
     loops = [one for pipe in list_pipes(call) for one in pipe if one.name == "done" and prints]
-    return next((found for one in loops for path in one.inputs if (found := judge_tool_path(call, path))), None)
+    return next((found for one in loops for path in one.inputs if (found := _judge_tool_path(call, path))), None)
 
 
-def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
+def _is_excused(flows: SecretFlows, read: SecretRead) -> bool:
     """Whether what a program prints goes where it is not shown: into a count, names alone, or the environment."""
     consumers = flows.consumers.get(id(read.program), [])
     if any(is_names_only(one) for one in consumers):
@@ -114,7 +121,7 @@ def is_excused(flows: SecretFlows, read: SecretRead) -> bool:
     return is_loading and any(one.name in ("export", "env", "declare") for one in flows.programs)
 
 
-def object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
+def _object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
     what = f"{secret.path} holds {secret.kind}"
     if secret.level == CREDENTIAL:
         done = "copies it to where nothing protects it" if is_copy else "would show it to the model"
@@ -131,13 +138,13 @@ def object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
     )
 
 
-def find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
+def _find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
     assigned = list_assigned(call)
     for pipe in list_pipes(call):
         first = pipe[0]
         if first.is_nested or any(one.has_output for one in pipe):
             continue
-        if first.words in DUMPS and shows_dump(pipe[1:]):
+        if first.words in _DUMPS and _shows_dump(pipe[1:]):
             return ask(
                 f"`{' '.join(first.words)}` shows all variables, with their secrets, to the model. "
                 "Print the one that you need (`printenv NAME`), or the names: `env | cut -d= -f1`."
@@ -154,17 +161,17 @@ def find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
     return None
 
 
-def shows_dump(consumers: list[WrittenCommand]) -> bool:
+def _shows_dump(consumers: list[WrittenCommand]) -> bool:
     """Whether the variables of the environment come out of a pipe with their values."""
     for one in consumers:
-        if one.name in SEARCHERS:
+        if one.name in _SEARCHERS:
             patterns = [word for word in one.words[1:] if not word.startswith("-")]
             is_quiet = any(re.fullmatch(r"-\w*[qc]\w*", word) for word in one.words[1:])
             is_about_secrets = any(
                 re.search(r"(?i)key|secret|token|pass|cred|auth|^\.$|^=$", word) for word in patterns
             )
             return not is_quiet and (is_about_secrets or any(re.fullmatch(r"-\w*v\w*", word) for word in one.words))
-        if one.name not in PASSING:
+        if one.name not in _PASSING:
             return False
     return True
 

@@ -17,14 +17,14 @@ from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 from boathook.shell.arguments import UNKNOWN, find_option_values, list_operands
 from boathook.shell.started_program import Started
 
-THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.|0\.0\.0\.0|\[::1\]|host\.docker\.internal)")
+_THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.|0\.0\.0\.0|\[::1\]|host\.docker\.internal)")
 # Texts that secrets begin with: who searches for them in files and sends what is found, sends secrets.
-SEARCHED = re.compile(r"AKIA|PRIVATE KEY|password|passwd|secret|api_?key|ghp_|sk-|xox[bp]|token", re.IGNORECASE)
-CODE_SENDS = re.compile(
+_SEARCHED = re.compile(r"AKIA|PRIVATE KEY|password|passwd|secret|api_?key|ghp_|sk-|xox[bp]|token", re.IGNORECASE)
+_CODE_SENDS = re.compile(
     r"requests\.(?:post|put)|urlopen|fetch\(|axios|http\.client|socket\.|Net::HTTP|XMLHttpRequest|file_get_contents\(.http"
 )
-WIDE_SENDERS = ("curl", "wget", "nc", "ncat", "netcat", "http", "xh", "socat", "mail", "telnet", ":")
-SAFE_WAY = (
+_WIDE_SENDERS = ("curl", "wget", "nc", "ncat", "netcat", "http", "xh", "socat", "mail", "telnet", ":")
+_SAFE_WAY = (
     "Let the program that needs the secret read it on the machine that has it, or hand it over by a secret store "
     "(`gh secret set`, `vault`, `op`)."
 )
@@ -35,74 +35,74 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     flows = SecretFlows(call, sends=True)
     for program in flows.programs:
         sink = find_network_sink(program)
-        if sink and not goes_to_free_host(call, program):
-            if answer := judge_sink(call, flows, program, sink):
+        if sink and not _goes_to_free_host(call, program):
+            if answer := _judge_sink(call, flows, program, sink):
                 return answer
-        elif is_interpreter(program.name) and any(CODE_SENDS.search(word) for word in program.words[1:]):
+        elif is_interpreter(program.name) and any(_CODE_SENDS.search(word) for word in program.words[1:]):
             for read in flows.reads:
                 if read.program is program:
-                    return object_to(read.secret)
-        elif program.name == "git" and (answer := judge_git(flows, program)):
+                    return _object_to(read.secret)
+        elif program.name == "git" and (answer := _judge_git(flows, program)):
             return answer
-    return judge_variables(call)
+    return _judge_variables(call)
 
 
-def goes_to_free_host(call: GuardedCall, program: Started) -> bool:
+def _goes_to_free_host(call: GuardedCall, program: Started) -> bool:
     hosts = call.list_setting("hosts")
     addresses = [re.sub(r"^[a-z]+://|^[^@/]*@", "", word).split("/")[0].split(":")[0] for word in program.words[1:]]
-    return any(THIS_MACHINE.match(word) for word in program.words[1:]) or any(
+    return any(_THIS_MACHINE.match(word) for word in program.words[1:]) or any(
         fnmatch(address, host) for address in addresses for host in hosts
     )
 
 
-def judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: NetworkSink) -> GuardAnswer | None:
+def _judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: NetworkSink) -> GuardAnswer | None:
     is_wide = takes_whole_folders(program)
     sent = [found for path in sink.files if (found := flows.judge(program, path, whole_folder=is_wide))]
     if sink.sends_input:
         sent += flows.list_fed(program)
-        sent += list_searched(program)
+        sent += _list_searched(program)
         # What other programs write to a descriptor or a pipe with a name cannot be followed.
-        sent += [read.secret for read in flows.reads] if leads_to_network(flows, program) else []
+        sent += [read.secret for read in flows.reads] if _reaches_network(flows, program) else []
     if any(UNKNOWN in text for text in (*sink.texts, *sink.files)):
         sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in flows.consumers]
-        sent += list_substituted(call, flows, program)
+        sent += _list_substituted(call, flows, program)
     if sink.files or sink.sends_input:
         sent += flows.files.values()
     if sent:
-        return object_to(sent[0])
-    return judge_folders(call, flows, program, sink)
+        return _object_to(sent[0])
+    return _judge_folders(call, flows, program, sink)
 
 
-def leads_to_network(flows: SecretFlows, program: Started) -> bool:
+def _reaches_network(flows: SecretFlows, program: Started) -> bool:
     return any(NETWORK_FILE.match(path) for one in (program, *flows.programs) for path in one.outputs)
 
 
-def list_searched(program: Started) -> list[SecretPath]:
+def _list_searched(program: Started) -> list[SecretPath]:
     """Return what is sent if a search for secrets is before a program in a pipe."""
     for feeder in program.feeders:
         operands = list_operands(feeder.words[1:])
-        if feeder.name in ("grep", "rg", "egrep", "ag") and operands and SEARCHED.search(operands[0]):
+        if feeder.name in ("grep", "rg", "egrep", "ag") and operands and _SEARCHED.search(operands[0]):
             return [SecretPath("what it finds", PRIVATE, "perhaps a secret")]
     return []
 
 
-def list_substituted(call: GuardedCall, flows: SecretFlows, program: Started) -> list[SecretPath]:
+def _list_substituted(call: GuardedCall, flows: SecretFlows, program: Started) -> list[SecretPath]:
     """Return secrets that `$(<FILE)` puts into a word."""
     paths = [path for pipe in list_pipes(call) for one in pipe if one.is_nested for path in one.inputs]
     return [found for path in paths if (found := flows.judge(program, path))]
 
 
-def judge_folders(call: GuardedCall, flows: SecretFlows, program: Started, sink: NetworkSink) -> GuardAnswer | None:
+def _judge_folders(call: GuardedCall, flows: SecretFlows, program: Started, sink: NetworkSink) -> GuardAnswer | None:
     """Object to whole folders that have secrets in them, or go to where nothing is known about them."""
-    packers = [one for one in program.feeders if is_packer(one)]
+    packers = [one for one in program.feeders if _is_packer(one)]
     folders = [(one, word) for one in packers for word in list_operands(one.words[1:]) if word not in ("-", one.name)]
     folders += [(program, path) for path in sink.files if takes_whole_folders(program)]
     for one, word in folders:
         path = flows.normalize(one, word)
         if UNKNOWN not in path and os.path.isdir(path) and (found := find_secret_below(path)):
-            return object_to(find_secret_path(found, call.home, sends=True) or SecretPath(found, PRIVATE, "a secret"))
+            return _object_to(find_secret_path(found, call.home, sends=True) or SecretPath(found, PRIVATE, "a secret"))
     lists = [word for word in program.words if word.startswith("--files-from")]
-    if (packers and sink.sends_input and program.name in WIDE_SENDERS) or lists:
+    if (packers and sink.sends_input and program.name in _WIDE_SENDERS) or lists:
         return ask(
             "This sends a whole folder, or a list of files, and it is not known whether secrets are among them. "
             "Send the files that are needed by their names."
@@ -110,11 +110,11 @@ def judge_folders(call: GuardedCall, flows: SecretFlows, program: Started, sink:
     return None
 
 
-def is_packer(program: Started) -> bool:
+def _is_packer(program: Started) -> bool:
     return program.name in ("tar", "bsdtar", "gtar", "zip", "7z", "cpio") and "--no-recursion" not in program.words
 
 
-def judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
+def _judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
     rest = list(program.words[1:])
     operands = list_operands(rest)
     if operands[:1] != ["add"] or "-n" in rest or "--dry-run" in rest:
@@ -129,7 +129,7 @@ def judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
     return None
 
 
-def judge_variables(call: GuardedCall) -> GuardAnswer | None:
+def _judge_variables(call: GuardedCall) -> GuardAnswer | None:
     """Object to variables with secrets in the text or the address of a request."""
     assigned = list_assigned(call)
     for pipe in list_pipes(call):
@@ -143,9 +143,9 @@ def judge_variables(call: GuardedCall) -> GuardAnswer | None:
             )
             is_printed = one.name in ("echo", "printf") and sender
             if is_printed or (
-                one.name in ("curl", "wget", "dig", "nslookup", "ping") and sends_variable(one.raws, secrets)
+                one.name in ("curl", "wget", "dig", "nslookup", "ping") and _sends_variable(one.raws, secrets)
             ):
-                if any(THIS_MACHINE.match(word) for word in one.words):
+                if any(_THIS_MACHINE.match(word) for word in one.words):
                     continue
                 return ask(
                     f"This puts the value of {secrets[0]} into what is sent. "
@@ -154,7 +154,7 @@ def judge_variables(call: GuardedCall) -> GuardAnswer | None:
     return None
 
 
-def sends_variable(raws: list[str], names: list[str]) -> bool:
+def _sends_variable(raws: list[str], names: list[str]) -> bool:
     """Whether a variable is in the text or the address of a request, and the address is not its own service."""
     texts = find_option_values(
         raws, "-d", "--data", "--data-raw", "--data-binary", "-F", "--form", "--data-urlencode", "--post-data", "--json"
@@ -169,8 +169,8 @@ def sends_variable(raws: list[str], names: list[str]) -> bool:
     return bool(used) and not any(service in hosts for service in services)
 
 
-def object_to(secret: SecretPath) -> GuardAnswer:
-    text = f"This sends {secret.path} away, which holds {secret.kind}. {SAFE_WAY}"
+def _object_to(secret: SecretPath) -> GuardAnswer:
+    text = f"This sends {secret.path} away, which holds {secret.kind}. {_SAFE_WAY}"
     return ask(text) if secret.level == PRIVATE else block(text)
 
 
