@@ -80,11 +80,13 @@ _RULES = (
     ),
 )
 # What changes a cluster and is everyday work, but not in production.
-_CHANGES = "apply create replace patch edit scale set rollout run expose label annotate taint cordon exec autoscale cp"
+_CHANGING_VERBS = (
+    "apply create replace patch edit scale set rollout run expose label annotate taint cordon exec autoscale cp"
+)
 _CHANGES = (
     CommandRule(
         _KUBECTL,
-        _CHANGES.replace(" ", "|"),
+        _CHANGING_VERBS.replace(" ", "|"),
         "changes production",
         "Do it in another namespace first, and let a person release it",
         operands=1,
