@@ -79,6 +79,28 @@ def test_hooks_are_chosen_by_name_line_and_path(project):
         assert sum(len(hook["cases"]) for hook in report["hooks"]) == count, words
 
 
+def test_packs_of_the_user_are_tested_only_if_they_are_named_or_all_are_asked_for(project):
+    for scope in ("user", "project"):
+        pack = write_pack(find_pack(project, scope, f"acme/{scope}"), {"a": "return ask('why')"})
+        (pack / "hooks/a/tests.txt").write_text("ask  echo x\n")
+    folder = project.write_hook("mine", "echo no >&2; exit 2")
+    (folder / "tests.txt").write_text("block  ls\n")
+    rows = {
+        (): ["acme/project:a", "mine"],
+        ("--packs",): ["acme/project:a", "acme/user:a", "mine"],
+        ("acme/user",): ["acme/user:a"],
+        ("acme/project:a", "mine"): ["acme/project:a", "mine"],
+    }
+    for words, expected in rows.items():
+        done = project.run("test", "--no-sandbox", "--json", *words)
+        hooks = [row["hook"] for row in json.loads(done.stdout)["hooks"] if row["cases"]]
+        assert (done.returncode, sorted(hooks)) == (0, expected), words
+    told = "not tested: acme/user. To test them, too: boathook test --packs"
+    assert project.run("test").stdout.splitlines()[-1] == told
+    assert "not tested" not in project.run("test", "mine").stdout
+    assert project.run("test", "mine", "--packs").returncode == 2
+
+
 def test_a_pack_is_tested_before_and_after_it_is_added(project):
     hooks = {"a": 'return ask(word) if "x" in call.programs[0].words else None'}
     for folder in (project.path / "guards", find_pack(project)):
@@ -90,7 +112,7 @@ def test_a_pack_is_tested_before_and_after_it_is_added(project):
     assert "local/guards:a" in done.stdout
     assert ": 2 passed" in done.stdout
     assert project.run("test", PACK).returncode == 0
-    assert "did you mean 'acme/guards:a'?" in project.run("test", "a").stderr
+    assert ": 2 passed" in project.run("test", "a").stdout
     done = project.run("test", "--from-log", fire(project, {"command": "echo x"}), "--expect", "pass")
     assert "note: this edits the pack acme/guards" in done.stdout
 

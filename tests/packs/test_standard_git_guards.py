@@ -166,7 +166,9 @@ def test_a_delete_asks_if_the_folder_has_work_that_is_in_no_commit(tmp_path, dis
         ("cd report && rm -rf ../report", True),
         ("rm -rf node_modules", False),
         ("git add -A && git commit -qam x && rm -rf report", False),
-        ("rm report/chapter.md", False),
+        ("rm report/chapter.md", True),
+        ("rm tracked.txt", False),
+        ("find report -name '*.md' -delete", True),
         ("find report -name '*.tmp' -delete", False),
     ):
         assert (ask_guard(discard, project, command) is not None) is is_asked, command

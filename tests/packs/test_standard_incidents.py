@@ -34,6 +34,8 @@ def project(tmp_path_factory):
     (made / "tracked.txt").write_text("stashed\n")
     run_git(made, "stash")
     (made / "tracked.txt").write_text("two\n")
+    for folder in ("Desktop/notes", "scratch/x"):
+        (made.parent / folder).mkdir(parents=True)
     (made / "generated").mkdir()
     (made / "generated" / "page.html").write_text("x\n")
     return made

@@ -40,6 +40,7 @@ CHANGING = {
     "allow",
     "unlock",
     "pack",
+    "setup",
 }
 
 

@@ -41,6 +41,9 @@ NOT_STARTED = (
     *("sed 's/a/zap \\/v/' x", "awk '{print \"zap /v\"}' x", "vim zap /v", "kubectl get zap /v", "ssh -i zap /v"),
     *("docker ps zap /v", "tar cf zap /v", "command -v zap /v", "sh script.sh <<< 'zap /v'", "systemctl status zap /v"),
     *("find . -name zap -path /v", "cat zap /v | sh -c 'ls'", "printf '%s' 'zap /v'", "x='zap /v'", "zip zap.zip /v"),
+    *("docker exec c sh <<< 'zap /v'", "docker exec c sh -i <<< 'zap /v'", "ssh -n h sh <<< 'zap /v'"),
+    *("kubectl exec pod -- sh <<< 'zap /v'", "ssh h cat <<< 'zap /v'", "bash -c 'sh < x' <<< 'zap /v'"),
+    *("docker exec -i c psql <<< 'zap /v'", "tar --to-command=sh -x <<< 'zap /v'", "psql -c '\\! sh' <<< 'zap /v'"),
 )
 
 

@@ -15,6 +15,7 @@ from boathook.dialects.native import make_event
 from boathook.errors import ConfigError
 from boathook.shell.call_commands import find_call_folder, list_call_commands
 from boathook.shell.command_reading import CommandReading, read_command
+from boathook.shell.scope import make_repository_variable
 from boathook.shell.started_program import Started
 
 
@@ -72,6 +73,7 @@ class GuardedCall:
     def readings(self) -> tuple[CommandReading, ...]:
         """What each command line would start."""
         folder, variables = find_call_folder(self.event), {"HOME": self.home, "TMPDIR": "/tmp"}  # noqa: S108
+        variables |= make_repository_variable("\n".join(self.commands), folder, os.path.lexists)
         return tuple(read_command(text, folder, variables) for text in self.commands)
 
     @property

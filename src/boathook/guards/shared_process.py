@@ -22,7 +22,7 @@ from boathook.guards.run_guard import prepare_call
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType, TracebackType
-    from typing import Any
+    from typing import Any, NoReturn
 
     # The script, the code that the hooks of its pack share, whether its failure is a block, its variables, and its event.
     SharedHook = tuple[str, str, bool, dict[str, str], int]
@@ -31,6 +31,9 @@ _MAX_STDOUT_BYTES, _MAX_STDERR_BYTES, _READ_BYTES = 1 << 20, 1 << 16, 1 << 16
 _LINGER_SECONDS, _TICK_MS = 0.2, 20
 _SIGTERM, _BLOCK_CODE = 15, 2
 _OWN_PACKAGE, _PLAIN_MODE = "boathook", "plain"
+_end_now = os._exit
+# The modules of `lib` whose code runs now, each imported by the one before.
+_importing: list[str] = []
 
 
 def run_alone(cache: str, script: str, shared_code: str) -> None:
@@ -177,7 +180,27 @@ class SharedModules:
         code = self._compiled.compile(module.__file__)
         if isinstance(code, Exception):
             raise code
-        exec(code, module.__dict__)  # noqa: S102
+        _importing.append(module.__file__)
+        os.__dict__["_exit"] = _leave_process
+        try:
+            exec(code, module.__dict__)  # noqa: S102
+        except SystemExit as error:
+            raise _make_exit_error(module.__file__, error.code) from None
+        finally:
+            _importing.pop()
+            os.__dict__["_exit"] = _leave_process if _importing else _end_now
+
+
+def _leave_process(code: int) -> NoReturn:
+    """End the process, but not for a module of `lib` that is being imported: that would look like a guard without opinion."""
+    if _importing:
+        raise _make_exit_error(_importing[-1], code)
+    _end_now(code)
+
+
+def _make_exit_error(path: str, code: object) -> RuntimeError:
+    fix = "Fix: let modules of lib only define things"
+    return RuntimeError(f"{path} ended the program while it was imported (exit code {code or 0}). {fix}")
 
 
 def _is_known(name: str) -> bool:

@@ -15,6 +15,8 @@ from boathook.system.files import FileError, read_regular
 
 _MAX_SHOWN_CHARS = 300
 _NO_DECISION = "none"
+# The other words speak for themselves.
+_MEANINGS = {SKIP: " (its matcher does not pick this call)"}
 
 
 class Observed(Value):
@@ -39,7 +41,8 @@ def find_differences(case: Case, observed: Observed, scratch: ScratchFolder) -> 
     if failures:
         return failures
     if not is_expected(case.word, observed.word):
-        return (f"expected {case.word}, got {observed.word}{_quote_reasons(observed.verdict)}",)
+        meaning = _MEANINGS.get(observed.word, "")
+        return (f"expected {case.word}, got {observed.word}{meaning}{_quote_reasons(observed.verdict)}",)
     texts = [*_compare_texts("reason", case.says, observed.verdict.reasons)]
     contexts = observed.verdict.additional_context
     texts += _compare_texts("added context", case.adds, contexts)

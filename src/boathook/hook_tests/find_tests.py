@@ -32,6 +32,7 @@ from boathook.hook_tests.case_runner import CaseRules
 from boathook.hook_tests.python_hooks import is_python_name
 from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, find_manifest, read_hook
+from boathook.sources.hook_names import make_unknown_hook_error, match_hook_names
 from boathook.sources.pack_folders import name_pack_hook
 from boathook.sources.pack_md import PACK_MANIFEST, read_pack_manifest
 
@@ -78,22 +79,26 @@ class HookTestFinder:
     def settings(self) -> Settings:
         return self._all.settings
 
-    def find_all(self) -> list[HookTests]:
-        return self._find_for(self._all.hooks)
+    @property
+    def user_packs(self) -> list[str]:
+        """The packs of the user that have hooks here."""
+        return sorted({hook.pack for hook in self._all.hooks if _is_of_user_pack(hook)})
+
+    def find_all(self, *, with_packs: bool = False) -> list[HookTests]:
+        """Return the tests of all hooks that apply here; those of the user's packs are their authors' matter, and many."""
+        return self._find_for(hook for hook in self._all.hooks if with_packs or not _is_of_user_pack(hook))
 
     def find(self, name: str) -> list[HookTests]:
         """Return the tests of a hook by its name, or of everything at a path; ConfigError if there is no such thing."""
         # A name is first: that of a hook in a pack looks like a path.
-        named = [hook for hook in self._all.hooks if name in (hook.name, _get_plain_name(hook), hook.pack)]
-        if named and name:
+        of_pack = [hook for hook in self._all.hooks if hook.pack and hook.pack == name]
+        named = of_pack or match_hook_names(self._all.hooks, name)
+        if named:
             names = {hook.name for hook in named}
             return [tests for tests in self._find_for(named) if names & {hook.name for hook in tests.hooks}]
         if "/" in name or name in (".", "..", TESTS_FILE, *MANIFEST_NAMES) or os.path.isdir(name):
             return self._find_at(os.path.abspath(name))
-        known = sorted({hook.name for hook in self._all.hooks})
-        in_packs = [one for one in known if one.endswith(f":{name}")]
-        fix = f"did you mean '{in_packs[0]}'?" if in_packs else suggest(name, known, "boathook list shows them")
-        raise ConfigError(f"there is no hook '{name}' here: {fix}")
+        raise make_unknown_hook_error(self._all.hooks, name)
 
     def _find_for(self, hooks: Iterable[Hook]) -> list[HookTests]:
         own = (IS_INSTALLED_CALL, CALLS_BOATHOOK)
@@ -229,6 +234,10 @@ def list_hook_folders(folder: str) -> list[str]:
             if folders:
                 return folders
     return []
+
+
+def _is_of_user_pack(hook: Hook) -> bool:
+    return bool(hook.pack) and hook.scope == USER
 
 
 def _get_key(hook: Hook) -> tuple[str, str, str, str]:

@@ -47,12 +47,14 @@ def _check_tests(hook: Hook) -> list[Diagnostic]:
     path = f"{hook.edited_folder}/{TESTS_FILE}"
     if not os.path.lexists(path):
         message = f"the guard '{hook.name}' has no tests: nothing shows that it refuses what it should"
-        fix = f"write {TESTS_FILE} beside it, with a line that begins with 'block' and one that begins with 'pass'"
+        fix = f"write {TESTS_FILE} beside it: a line 'block  CALL', and a line 'pass  CALL' or 'skip  CALL'"
         return [Diagnostic(hook.path, None, "", WARNING, message, fix)] if is_guard(hook) else []
     read = read_case_file(path)
     if not is_guard(hook) or read.diagnostics:
         return list(read.diagnostics)
-    wanted = (("refuses anything", OBJECTIONS, "block"), ("lets anything pass", _LETTING_PASS, PASS))
+    # A matcher that looks at the input skips what its hook does not concern.
+    passing = SKIP if hook.matcher.pattern is not None else PASS
+    wanted = (("refuses anything", OBJECTIONS, "block"), ("lets anything pass", _LETTING_PASS, passing))
     return [
         Diagnostic(path, None, "", WARNING, f"no case shows that '{hook.name}' {what}", f"add a line: {word}  VALUE")
         for what, words, word in wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.value import Value
 from boathook.packs.pack_folder import PackContent
-from boathook.packs.pack_lock import LockedPack
+from boathook.sources.pack_lock import LockedPack
 
 NEW, CHANGED, GONE, SAME = "new", "changed", "gone", "same"
 

@@ -20,12 +20,16 @@ _AT_FDCWD, _EXCHANGE = -100, 2
 
 
 class PackContent(Value):
-    """A pack as its files say: its manifest, its hooks by their short names, and the hash of each file."""
+    """A pack as its files say: its manifest, its hooks by their short names, and the hash of each file.
+
+    `problem` is why none of its hooks can be read, "" if they can.
+    """
 
     name: str
     manifest: PackManifest
     hooks: tuple[tuple[str, Hook], ...]
     snapshot: Snapshot
+    problem: str = ""
 
     @property
     def files(self) -> dict[str, str]:
@@ -42,13 +46,16 @@ def read_pack_content(name: str, folder: str) -> PackContent:
     except SnapshotError as error:
         raise ConfigError(f"the pack in {folder} cannot be read: {error}") from None
     read = read_pack(PackFolder(name, os.path.realpath(folder), USER), folder)
-    hooks = tuple((hook.name.rpartition(":")[2], hook) for hook, _ in read.hooks)
-    return PackContent(name, read_pack_manifest(folder, USER), hooks, snapshot)
+    hooks = tuple((hook.short_name, hook) for hook, _ in read.hooks if not hook.is_whole_pack)
+    problem = read.diagnostics[0].message if any(hook.is_whole_pack for hook, _ in read.hooks) else ""
+    return PackContent(name, read_pack_manifest(folder, USER), hooks, snapshot, problem)
 
 
 def read_source_content(source: PackSource) -> PackContent:
     """Read a pack that is to be added; one that is not whole is refused."""
     content = read_pack_content(source.name, source.folder)
+    if content.problem:
+        raise ConfigError(f"the pack {source.name} cannot be added: {content.problem}")
     problems = [one for one in content.manifest.diagnostics if one.level == ERROR]
     problems += [one for _, hook in content.hooks if hook.state == INVALID for one in hook.diagnostics[-1:]]
     if problems:

@@ -7,11 +7,12 @@ import os
 from boathook.core.hook import ARMED, INVALID, USER, Hook
 from boathook.core.value import Value
 from boathook.packs.pack_change import find_edited_files
-from boathook.packs.pack_folder import PackContent, read_pack_content
-from boathook.packs.pack_lock import LOCK_NAME, LockedPack, read_lock
+from boathook.packs.pack_folder import PackContent, place_pack, read_pack_content, remove_pack
 from boathook.packs.pack_source import PackSource
 from boathook.sources.fields import is_pack_name
 from boathook.sources.pack_folders import PACKS_FOLDER, PackFolder, find_packs
+from boathook.sources.pack_lock import LOCK_NAME, LockedPack, read_lock, write_lock
+from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
 OK_STATE, EDITED, INCOMPLETE, UNLOCKED, OLDER = "ok", "edited", "incomplete", "unknown origin", "newer version here"
 # packs.lock names it, and there is no such folder: its hooks do not guard.
@@ -41,9 +42,30 @@ class PackPlace(Value):
 
     def read_pack(self, name: str) -> PackContent | None:
         """Return a pack that is there, None if it is not."""
-        path = self.get_pack_path(name)
+        return read_pack_content(name, self.get_pack_path(name)) if self.has_pack(name) else None
+
+    def has_pack(self, name: str) -> bool:
         # An owner alone, or a path, would be a folder too.
-        return read_pack_content(name, path) if is_pack_name(name) and os.path.isdir(path) else None
+        return is_pack_name(name) and os.path.isdir(self.get_pack_path(name))
+
+    def add_pack(self, content: PackContent, origin: str) -> None:
+        """Copy a pack here, in place of the one of its name, and lock it."""
+        locked = read_lock(self.lock_path)
+        place_pack(content, self.get_pack_path(content.name))
+        pack = LockedPack(origin, content.manifest.version, tuple(content.files.items()))
+        write_lock(self.lock_path, {**locked, content.name: pack})
+
+    def remove_pack(self, name: str) -> None:
+        """Remove a pack, and its lock; either may be gone already."""
+        locked = read_lock(self.lock_path)
+        if self.has_pack(name):
+            remove_pack(self.get_pack_path(name))
+        if name in locked:
+            write_lock(self.lock_path, {pack: found for pack, found in locked.items() if pack != name})
+
+
+def find_user_packs() -> PackPlace:
+    return PackPlace(USER, resolve_folder(CONFIG_FOLDER, read_environment()))
 
 
 class InstalledPack(Value):
@@ -79,17 +101,21 @@ def _describe_pack(
     pack: PackFolder, hooks: tuple[Hook, ...], locked: LockedPack | None, sources: tuple[PackSource, ...]
 ) -> InstalledPack:
     content = read_pack_content(pack.name, pack.path)
-    own = [hook for hook in hooks if hook.pack == pack.name and (hook.scope == USER) == (pack.scope == USER)]
+    own = [
+        hook
+        for hook in hooks
+        if not hook.is_whole_pack and hook.pack == pack.name and (hook.scope == USER) == (pack.scope == USER)
+    ]
     edited = find_edited_files(content.files, dict(locked.files)) if locked is not None else ()
     newer = _find_newer(content, locked, sources)
     states = {
-        INCOMPLETE: not content.manifest.is_readable or any(hook.state == INVALID for hook in own),
+        INCOMPLETE: not content.manifest.is_readable or not own or any(hook.state == INVALID for hook in own),
         UNLOCKED: locked is None,
         EDITED: bool(edited),
         OLDER: bool(newer),
     }
     shown = tuple(state for state, holds in states.items() if holds) or (OK_STATE,)
-    rows = tuple((hook.name.rpartition(":")[2], "on" if hook.state == ARMED else hook.state) for hook in own)
+    rows = tuple((hook.short_name, "on" if hook.state == ARMED else hook.state) for hook in own)
     manifest = content.manifest
     texts = (manifest.version, manifest.description)
     return InstalledPack(pack.name, pack.scope, pack.path, *texts, shown, rows, edited, newer)

@@ -11,6 +11,8 @@ from boathook.sources.fields import is_pack_name, suggest
 from boathook.sources.pack_md import PACK_MANIFEST
 
 OWN_NAME, ENTRY_POINT_GROUP = "boathook", "boathook.packs"
+# The pack of guards that `boathook setup` adds.
+STANDARD_PACK = f"{OWN_NAME}/standard"
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _LOCAL_OWNER = "local"
 

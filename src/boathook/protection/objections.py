@@ -40,7 +40,7 @@ from boathook.shell.call_commands import find_call_folder, list_call_commands
 from boathook.shell.found_paths import FoundPath
 from boathook.shell.path_change import EXACT, OVERLAY, TREE, PathChange
 from boathook.shell.path_changes import list_path_changes, list_redirected_paths
-from boathook.shell.scope import ShellScope
+from boathook.shell.scope import ShellScope, make_repository_variable
 from boathook.shell.started import StartedReader
 from boathook.shell.started_program import Started
 
@@ -132,7 +132,8 @@ class _Examination:
 
     def _judge_text(self, text: str, folder: str, depth: int) -> str:
         self._finder = PlaceFinder(self._protection, self._view, matches_hidden=bool(_GLOBS_HIDDEN_NAMES.search(text)))
-        scope = ShellScope(folder, {"HOME": self._protection.home, "TMPDIR": "/tmp"}, depth)  # noqa: S108
+        repository = make_repository_variable(text, folder, self._view.exists)
+        scope = ShellScope(folder, {"HOME": self._protection.home, "TMPDIR": "/tmp", **repository}, depth)  # noqa: S108
         reader = StartedReader()
         reader.read(text, scope)
         for started in reader.started:

@@ -16,6 +16,25 @@ from boathook.shell.started_program import Started
 from boathook.sources.source import SOURCES
 from boathook.system.locations import CACHE_FOLDER, list_user_folders
 
+# Options without a value, which people write before others.
+_FLAGS = frozenset(
+    (
+        *(
+            "--yes",
+            "--undo",
+            "--user",
+            "--all",
+            "--json",
+            "--diff",
+            "--move",
+            "--local",
+            "--no-pack",
+            "--strict",
+            "--override",
+        ),
+        *("--anywhere", "--list", "--dry-run", "--trust-folder", "--help", "-h"),
+    )
+)
 _HELP = frozenset(("--help", "-h", "--version", "-V"))
 # Where boathook and agents look for their folders, besides the home folder.
 _FOLDERS = (*list_user_folders(SOURCES), CACHE_FOLDER)
@@ -31,7 +50,8 @@ _PROJECT_OPTIONS = ("--project", "--move", "--fix")
 def describe_own_command(started: Started, protection: Protection, view: FileView) -> str:
     """Return what a command would do to the guards if it is one of boathook that changes them, else ""."""
     words = _find_own_words([_follow_link(word, started) for word in started.words[:1]] + list(started.words[1:]))
-    if words is None or not _HELP.isdisjoint(words):
+    own_words = _drop_values(words or [])
+    if words is None or not _HELP.isdisjoint(own_words):
         return ""
     if _has_other_home(started, words, protection, view):
         return ""
@@ -44,12 +64,22 @@ def describe_own_command(started: Started, protection: Protection, view: FileVie
     changes = row.changes_guards
     if changes is False or (row.needs_operand and len(commands) == 1):
         return ""
-    if any(word.partition("=")[0] in row.reads_with for word in words):
+    if not own_words.isdisjoint(row.reads_with):
         return ""
     if changes is None or changes is True:
         return f"run `boathook {name}`, which changes what guards you"
     found = next((word for word in words if word.partition("=")[0] in changes), "")
     return f"run `boathook {name} {found}`, which changes what guards you" if found else ""
+
+
+def _drop_values(words: list[str]) -> set[str]:
+    """Return words without those that may be the value of an option, as in `--state --dry-run`, and those behind `--`."""
+    before = words[: words.index("--")] if "--" in words else words
+    return {
+        word
+        for previous, word in zip(("", *before), before, strict=False)
+        if not previous.startswith("-") or previous in _FLAGS
+    }
 
 
 def _follow_link(program: str, started: Started) -> str:

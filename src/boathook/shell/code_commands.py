@@ -51,6 +51,8 @@ _ESCAPING_OPTIONS = {
     **dict.fromkeys(("ftp", "sftp", "lftp", "telnet"), ("-e", "-c")),
 }
 _OPERAND_IS_COMMAND = frozenset(("sqlite3", "sqlite", "duckdb"))
+# Programs whose input are commands of their own, or texts that they work on.
+READS_OWN_COMMANDS = frozenset((*_AWKS, *_SEDS, *_ESCAPING_OPTIONS))
 
 
 def list_code_commands(started: Started) -> list[tuple[str, ...]]:

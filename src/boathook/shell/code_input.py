@@ -58,6 +58,25 @@ _INTERPRETERS = {
 _OTHER_INTERPRETER = CodeOptions("-e -E --eval --execute")
 _SHELL_VALUES = frozenset(("--rcfile", "--init-file", "-C", "--init-command"))
 _SHELL_IDLE = frozenset(("--help", "--version", "-D", "--dump-strings", "--dump-po-strings", "--no-execute"))
+# Long options that bash also takes with one dash, so that they are no letters.
+_SHORT_DASHED = frozenset(
+    f"-{name}"
+    for name in (
+        *(
+            "norc",
+            "login",
+            "noprofile",
+            "noediting",
+            "posix",
+            "rcfile",
+            "init-file",
+            "restricted",
+            "verbose",
+            "debugger",
+        ),
+        *("debug", "dump-strings", "dump-po-strings", "pretty-print", "protected", "wordexp", "help", "version"),
+    )
+)
 # Programs that run the text they read as commands, whatever their words are.
 _INPUT_RUNNERS = frozenset(("iex", "invoke-expression", "batch", "newgrp", "tclsh", "wish"))
 
@@ -95,10 +114,10 @@ def _read_shell(arguments: list[str]) -> CodeUse:
     has_text = reads_input = is_idle = False
     at = 0
     while at < len(arguments) and arguments[at][:1] in ("-", "+") and arguments[at] not in ("-", "--"):
-        word = arguments[at]
+        word = f"-{arguments[at]}" if arguments[at] in _SHORT_DASHED else arguments[at]
         letters = word[1:] if not word.startswith("--") else ""
-        if word.startswith("--command="):
-            return CodeUse(CODE_WORD, word.partition("=")[2], tuple(arguments[at + 1 :]))
+        if word.startswith("--command=") or (word.startswith("-c") and " " in word):
+            return CodeUse(CODE_WORD, word.removeprefix("--command=").removeprefix("-c"), tuple(arguments[at + 1 :]))
         if word.startswith("-"):
             has_text = has_text or "c" in letters or word == "--command"
             reads_input = reads_input or "s" in letters

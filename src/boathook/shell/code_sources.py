@@ -120,6 +120,8 @@ class CodeSources:
         self._variables: dict[str, tuple[Started, ...]] = {}
         # Files and programs that a descriptor is open for.
         self.open_files: dict[str, str] = {}
+        # A shell chooses numbers from ten on.
+        self._descriptors = 9
         self.open_programs: dict[str, tuple[Started, ...]] = {}
 
     def note_variable(self, name: str, programs: Iterable[Started]) -> None:
@@ -127,6 +129,22 @@ class CodeSources:
             self._variables[name] = found
         else:
             self._variables.pop(name, None)
+
+    def add_descriptor(self) -> int:
+        """Return the number of a descriptor that a shell opens and puts into a variable: `exec {name}< FILE`."""
+        self._descriptors += 1
+        return self._descriptors
+
+    def close_descriptor(self, number: str) -> None:
+        for known in (self.open_files, self.open_programs):
+            known.pop(number, None)
+        self._files.pop(f"/dev/fd/{number}", None)
+
+    def copy_descriptor(self, number: str, other: str) -> None:
+        """Note that a descriptor is another one from now on: `exec 4<&3`."""
+        self.open_files |= {number: self.open_files[other]} if other in self.open_files else {}
+        self.open_programs |= {number: self.open_programs[other]} if other in self.open_programs else {}
+        self.note_file(f"/dev/fd/{number}", self.find_file(f"/dev/fd/{other}"))
 
     def note_file(self, path: str, programs: Iterable[Started]) -> None:
         if found := tuple(programs)[-MAX_SOURCES:]:

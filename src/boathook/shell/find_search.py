@@ -102,12 +102,14 @@ def _finds_unnamed(tests: list[str]) -> bool:
 
 
 def list_find_commands(arguments: list[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the commands of `-exec` and its like, with what is found in place of `{}`."""
+    """Return the commands of `-exec` and its like, with what is found in place of `{}`; one without an end is refused."""
     found = list_found_paths(arguments)
     commands: list[tuple[str, tuple[str, ...]]] = []
     for at, word in enumerate(arguments):
         if word in _FIND_EXEC:
             behind = arguments[at + 1 :]
-            end = next((index for index, one in enumerate(behind) if one in (";", "+")), len(behind))
+            end = next((index for index, one in enumerate(behind) if one in (";", "+")), -1)
+            if end < 0:
+                return []
             commands.append((word, place_paths(behind[:end], found, appends=False)))
     return commands

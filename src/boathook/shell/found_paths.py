@@ -33,6 +33,12 @@ class FoundPath(str):
         return path
 
 
+class QuotedName(str):
+    """A word whose `*`, `?` and `[` are all in quotes: they are a part of a name, and no pattern."""
+
+    __slots__ = ()
+
+
 class ListedName(str):
     """A path in a folder of which a program prints the name alone; it is kept whole, because the text may go there."""
 

@@ -19,9 +19,9 @@ class FunctionBodies:
     def note_commands(self, text: str) -> FunctionReader:
         return FunctionReader(text, self._bodies)
 
-    def open_call(self, name: str, arguments: list[str]) -> str:
-        """Return the body that a call runs, "" if its arguments change nothing or it is inside another call."""
-        body = self._bodies.get(name, "") if self._bodies and arguments else ""
+    def open_call(self, name: str) -> str:
+        """Return the body that a call runs, "" if nothing in it can be another than before or it is inside another call."""
+        body = self._bodies.get(name, "") if self._bodies else ""
         if "$" not in body or self._is_calling or self._called_chars + len(body) > _MAX_CALLED_CHARS:
             return ""
         self._called_chars += len(body)
@@ -40,8 +40,14 @@ class FunctionReader:
         self._name = self._named = ""
         self._start = self._depth = 0
 
-    def note(self, command: ShellCommand) -> None:
+    @property
+    def is_inside(self) -> bool:
+        return self._depth > 0
+
+    def note(self, command: ShellCommand) -> bool:
+        """Note a command; return whether it is the end of a body."""
         raws = [word.raw for word in command.words]
+        is_inside = self.is_inside
         if self._depth:
             self._depth += (raws[:1] == ["{"]) - (raws[:1] == ["}"])
             if not self._depth:
@@ -53,3 +59,4 @@ class FunctionReader:
         is_opening = command.operator == "(" and len(raws) == 1
         is_closing = command.operator == ")" and not raws and self._named
         self._named = raws[0] if is_opening else self._named if is_closing else ""
+        return is_inside and not self._depth

@@ -15,6 +15,15 @@ _COMMAND_OPTIONS = (
 _FILTER = re.compile(r"--[a-z]+-filter|--setup")
 # An address that is a command.
 _COMMAND_ADDRESS = "ext::"
+# Commands of git itself, which no alias replaces.
+_OWN_COMMANDS = frozenset(
+    (
+        *("add", "am", "apply", "archive", "bisect", "blame", "branch", "checkout", "cherry-pick", "clean", "clone"),
+        *("commit", "config", "describe", "diff", "fetch", "format-patch", "gc", "grep", "init", "log", "ls-files"),
+        *("merge", "mv", "notes", "pull", "push", "rebase", "reflog", "remote", "reset", "restore", "revert", "rm"),
+        *("shortlog", "show", "stash", "status", "submodule", "switch", "tag", "worktree"),
+    )
+)
 
 
 def list_git_texts(arguments: list[str]) -> list[str]:
@@ -47,6 +56,7 @@ def list_git_commands(arguments: list[str]) -> list[tuple[str, ...]]:
     commands.append(tuple(_list_repeated(rest)))
     for setting in find_option_values(arguments[: len(arguments) - len(rest)], "-c"):
         name, _, value = setting.partition("=")
-        if name.lower().startswith("alias.") and value and not value.startswith("!"):
+        is_alias = name.lower().startswith("alias.") and name[6:] not in _OWN_COMMANDS
+        if is_alias and value and not value.startswith("!"):
             commands.append(("git", *value.split(), *rest[1:]))
     return [command for command in commands if command]

@@ -14,7 +14,7 @@ _READERS = (
     *("lsof", "pgrep", "fuser", "namei", "tokei", "look", "apropos", "delta", "difft"),
 )
 # Words of the shell itself.
-_SHELL_WORDS = (
+SHELL_WORDS = (
     *("for", "case", "select", "function", "then", "else", "while", "until", "if", "do", "done", "fi", "esac"),
     *("echo", "printf", "test", "[", "[[", "cd", "pushd", "popd", "pwd", "true", "false", ":", "type", "command"),
     *("export", "declare", "local", "readonly", "typeset", "set", "unset", "shopt", "exit", "return", "read"),
@@ -49,4 +49,4 @@ _FREE_PROGRAMS = (
     *("boathook", "pip", "pip3", "pipx", "gh", "git-lfs", "npm", "pnpm", "yarn", "make", "cargo"),
     *("pytest", "mypy", "pyright", "open", "xdg-open", "man"),
 )
-KNOWN_PROGRAMS = frozenset((*_READERS, *_SHELL_WORDS, *_STARTERS, *_FREE_PROGRAMS))
+KNOWN_PROGRAMS = frozenset((*_READERS, *SHELL_WORDS, *_STARTERS, *_FREE_PROGRAMS))

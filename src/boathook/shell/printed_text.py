@@ -24,6 +24,8 @@ _OPEN_DESCRIPTOR = re.compile(r"/proc/(?:self|thread-self|\$\$)/fd/")
 _PRINT_PLACE = re.compile(r"%[-0 +#]*\d*(?:\.\d*)?([sbqdixXoc%])")
 # `printf` writes at most three octal digits, `echo -e` and `%b` a zero before them.
 _ZERO_OCTAL = re.compile(r"(?<!\\)((?:\\\\)*)\\0([0-7]{1,3})")
+_ESCAPED_QUOTE = re.compile(r"""(?<!\\)((?:\\\\)*)\\(["'?])""")
+_QUOTED_BY_FORMAT = re.compile(r"[^\w@%+=:,./-]")
 _TRANSLATED_RANGE = re.compile(r"(.)-(.)|\[:(\w+):\]", re.DOTALL)
 _CHARACTER_CLASSES = {
     "upper": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
@@ -65,8 +67,7 @@ def find_printed_text(words: list[str], folder: str) -> str:
     """Return what a command prints, if it is one that prints its words, a folder or a path; else `UNKNOWN`."""
     program = get_program_name(words)
     rest = [word for word in words[1:] if not word.startswith("-")]
-    # Whoever asks for the top of the work tree is mostly there; a folder in it is as much a part of it.
-    if program == "pwd" or (program == "git" and words[1:] == ["rev-parse", "--show-toplevel"]):
+    if program == "pwd":
         return folder or UNKNOWN
     if program in ("echo", "printf"):
         return print_words(words)
@@ -96,7 +97,10 @@ def print_words(words: list[str]) -> str:
 
 
 def _decode_echo(text: str) -> str:
-    return decode_escapes(_ZERO_OCTAL.sub(r"\1\\\2", text)) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    # Quotes are not escaped there.
+    return decode_escapes(_ESCAPED_QUOTE.sub(r"\1\\\\\2", _ZERO_OCTAL.sub(r"\1\\\2", text)))
 
 
 def _print_format(rest: list[str]) -> str:
@@ -128,6 +132,8 @@ def _print_value(kind: str, value: str) -> str:
         return _decode_echo(value)
     if kind == "c":
         return value[:1]
+    if kind == "q" and UNKNOWN not in value:
+        return _QUOTED_BY_FORMAT.sub(lambda match: f"\\{match[0]}", value) or "''"
     if kind in "dixXo" and UNKNOWN not in value:
         number = int(value) if re.fullmatch(r"-?\d{1,18}", value) else 0
         number = ord(value[1]) if len(value) > 1 and value[0] in "'\"" else number

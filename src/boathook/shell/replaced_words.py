@@ -6,6 +6,7 @@ import re
 
 from boathook.shell.arguments import UNKNOWN, find_option_values, skip_options
 from boathook.shell.found_paths import FoundPath, place_paths
+from boathook.shell.printed_text import find_output
 from boathook.shell.started_program import Started
 
 _XARGS_VALUES = (
@@ -19,6 +20,8 @@ _PARALLEL_VALUES = (
     " --retries --delay --load --memfree --nice --tagstring --workdir --wd --env --basefile --shuf-file -X --max-args --halt"
 )
 _PARALLEL_PLACE = re.compile(r"\{[-+]?\d*(?:/|//|\.|/\.|%|#)?\}")
+# With these, every command reads a part of the input, and no words are put into it.
+PARALLEL_PIPES = r"--pipe|--pipe-?part|--spreadstdin"
 _SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
 _MAX_LINES = 64
 
@@ -27,7 +30,7 @@ def list_xargs_commands(started: Started) -> list[tuple[str, ...]]:
     rest = list(started.words[1:])
     command = skip_options(rest, _XARGS_VALUES)
     options = rest[: len(rest) - len(command)]
-    if not command:
+    if not command or (_is_waiting_for_input(options) and _reads_nothing(started)):
         return []
     # The options before the command may name a sign for the place of what is read.
     markers = [one for one in find_option_values(options, "-I", "-J") if one]
@@ -39,6 +42,20 @@ def list_xargs_commands(started: Started) -> list[tuple[str, ...]]:
         return [place_paths(command, _list_lines(started))]
     lines = _list_lines(started) if any(_WHOLE_LINES.fullmatch(word) for word in options) else list_read_words(started)
     return [place_paths(command, lines)]
+
+
+def _is_waiting_for_input(options: list[str]) -> bool:
+    """Whether nothing is started for an empty input: `xargs -r`."""
+    return any(re.fullmatch(r"-[0prtx]*r[0prtx]*|--no-run-if-empty", word) for word in options)
+
+
+def _reads_nothing(started: Started) -> bool:
+    """Whether it is known that the program before it in the pipe prints nothing."""
+    if not started.feeders or started.input_text:
+        return False
+    before = started.feeders[-1]
+    printed = find_output(before.words, before.folder, before.input_text, {})
+    return not printed.strip()
 
 
 def list_parallel_commands(started: Started) -> list[tuple[str, ...]]:
@@ -55,7 +72,8 @@ def list_parallel_commands(started: Started) -> list[tuple[str, ...]]:
     if not words:
         # What is read are commands.
         return [("sh", "-c", "\n".join(values))]
-    placed = place_paths(words, values)
+    has_pipe = any(re.fullmatch(PARALLEL_PIPES, word) for word in options)
+    placed = tuple(words) if has_pipe and not given else place_paths(words, values)
     # It is a shell that runs it.
     return [("sh", "-c", " ".join(placed)) if " " in "".join(words) else placed]
 

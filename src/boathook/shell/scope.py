@@ -6,18 +6,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from posixpath import normpath
 
 from boathook.core.shell import ShellCommand, ShellReader, ShellRedirection, ShellWord, get_assigned_name
-from boathook.shell.arguments import UNKNOWN, make_absolute_path
-from boathook.shell.found_paths import FoundPath, surround_path
+from boathook.shell.arguments import UNKNOWN, get_program_name, make_absolute_path
+from boathook.shell.found_paths import FoundPath, QuotedName, surround_path
 from boathook.shell.listers import list_printed_paths
 from boathook.shell.printed_text import find_output, find_printed_text, normalize_written
 
 MAX_VALUE_CHARS = 4096
+# The variable with the top of the git repository that a text starts in, if the caller knows it. A text cannot use this name.
+REPOSITORY_TOP = "top of the repository"
 _MAX_BRACES = _MAX_CHOICES = 64
 _MAX_EVALUATED_DEPTH, _MAX_INNER = 3, 4
 _MAX_EVALUATED_COMMANDS = 8
+_MAX_FOLDERS = 64
 _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 _PARAMETER = re.compile(r"\$(?:(\d|[@*])|\{(\d|[@*])\}|[#?$!-])")
@@ -29,6 +33,10 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _WHOLE_SUBSTITUTION = re.compile(r'"?(?:\$\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|`([^`]*)`)"?', re.DOTALL)
 _NO_PATH_SIGNS = frozenset(" \n\t'\"()")
 _USER_HOME = re.compile(r"~[^/]*")
+# Variables that a shell sets when it starts.
+_SET_BY_SHELL = frozenset(("IFS", "PATH", "PWD", "OLDPWD", "SHLVL", "OPTIND", "_"))
+_PATTERN_SIGNS = frozenset("*?[")
+_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
 class ShellScope:
@@ -47,6 +55,12 @@ class ShellScope:
         self.links: dict[str, str] = {}
         self.earlier_folders: list[str] = []
         self.choices: dict[str, tuple[str, ...]] = {}
+        # Programs that a shell remembers under the name of a command of its own, which comes first until it is disabled.
+        self.hidden: dict[str, str] = {}
+        # Those of the aliases that are programs which a shell remembers: `hash -p`.
+        self.remembered: set[str] = set()
+        # The variables that a function has for itself, and what they were before.
+        self._locals: list[tuple[str, str | None, tuple[str, ...] | None]] = []
         # Texts that the text puts into files, by their paths.
         self.written: dict[str, str] = {}
 
@@ -55,7 +69,8 @@ class ShellScope:
         scope.parameters, scope.links, scope.earlier_folders = self.parameters, self.links, self.earlier_folders[:]
         scope.given, scope.aliases = self.given, dict(self.aliases)
         scope.is_plain, scope.doubtful = self.is_plain, set(self.doubtful)
-        scope.choices, scope.written = dict(self.choices), self.written
+        scope.choices, scope.written, scope.hidden = dict(self.choices), self.written, self.hidden
+        scope.remembered = set(self.remembered)
         return scope
 
     def look_up(self, name: str) -> str:
@@ -71,6 +86,24 @@ class ShellScope:
         is_nothing_known = UNKNOWN in value and not value.strip(UNKNOWN)
         self.variables[name] = UNKNOWN if is_nothing_known or len(value) > MAX_VALUE_CHARS else value
 
+    def note_local(self, name: str, *, is_local: bool) -> None:
+        """Note that a variable belongs to the function whose body is read, or that it may belong to all, as with `declare -g`."""
+        if is_local:
+            self._locals.append((name, self.variables.get(name), self.choices.get(name)))
+        else:
+            self._locals = [one for one in self._locals if one[0] != name]
+
+    def end_function(self, *, is_end: bool, is_inside: bool) -> None:
+        """Give the variables of a function back what they were before, if its body has been read."""
+        if not is_end and not is_inside:
+            self._locals.clear()
+        while is_end and self._locals:
+            name, value, choices = self._locals.pop()
+            self.variables.pop(name, None)
+            self.choices.pop(name, None)
+            self.variables |= {name: value} if value is not None else {}
+            self.choices |= {name: choices} if choices is not None else {}
+
     def assign_choices(self, name: str, values: Sequence[str]) -> None:
         """Note the values that a variable has one after the other, as in a loop."""
         is_one = len(values) == 1 and not isinstance(values[0], FoundPath) and set("*?[").isdisjoint(values[0])
@@ -81,6 +114,19 @@ class ShellScope:
     def remove(self, name: str) -> None:
         """Forget what the text made of a variable: without `HOME`, programs find the home folder by themselves."""
         self.variables[name] = self.given.get(name, UNKNOWN)
+
+    def forget_programs(self) -> None:
+        """Forget what `hash -p` said, as a shell does if PATH is assigned; not if that is perhaps not run."""
+        while self.is_plain and self.remembered:
+            self.aliases.pop(self.remembered.pop(), None)
+
+    def clear(self, name: str) -> None:
+        """Note that a variable is not set, unless the text began with it, or a shell sets it by itself."""
+        self.choices.pop(name, None)
+        if name in _SET_BY_SHELL:
+            self.variables.pop(name, None)
+        else:
+            self.variables[name] = self.given.get(name, "")
 
     def assign_word(self, word: ShellWord) -> None:
         name = get_assigned_name(word.raw)
@@ -109,7 +155,9 @@ class ShellScope:
         whole = _WHOLE_PARAMETER.fullmatch(word.raw) if "$" in word.raw and self.parameters else None
         if whole:
             number = whole[1] or whole[2]
-            return [*self.parameters[1:]] if number in "@*" else [*self.parameters[int(number) :][:1]]
+            words = self.parameters[1:] if number in "@*" else self.parameters[int(number) :][:1]
+            # Without quotes, what was quoted where it came from is a pattern again.
+            return [str(one) if isinstance(one, QuotedName) and '"' not in word.raw else one for one in words]
         text, raw = self.expand_text(word), word.raw
         if UNKNOWN in text and (paths := self._list_choices(text, raw)):
             return paths
@@ -120,7 +168,8 @@ class ShellScope:
         outside = raw if raw[-1:] not in ("'", '"') else re.split("['\"]", raw, maxsplit=1)[0]
         if "$" in outside or "`" in outside:
             values = [piece for value in values for piece in self._split(value)]
-        return values
+        is_quoted = values == [text] and not _PATTERN_SIGNS.isdisjoint(text) and _has_quoted_signs(raw)
+        return [QuotedName(text)] if is_quoted else values
 
     def _split(self, text: str) -> list[str]:
         """Return the words that a shell splits a text into."""
@@ -148,7 +197,7 @@ class ShellScope:
         match = _WHOLE_SUBSTITUTION.fullmatch(raw)
         if match is None:
             return []
-        paths = self.list_script_paths(match[1] or match[2])
+        paths = self.list_script_paths(match[1] or match[2] or "")
         return [] if paths == [UNKNOWN] else paths
 
     def list_script_paths(self, script: str) -> list[str]:
@@ -164,7 +213,9 @@ class ShellScope:
                 continue
             if not words:
                 continue
-            printed = find_printed_text(words, inner.folder)
+            printed = (
+                inner._find_repository() if _asks_for_repository(words) else find_printed_text(words, inner.folder)
+            )
             read_paths = printed.split() if UNKNOWN not in printed else list_printed_paths(words, read_paths)
             if command.operator not in ("|", "|&"):
                 paths += [inner._place(path) for path in read_paths] if inner.folder != self.folder else read_paths
@@ -247,8 +298,19 @@ class ShellScope:
             return ""
         if words[0] in (":", "true", "set", "exec"):
             return ""
-        output = find_output(words, self.folder, given, self.written)
+        output = self.find_program_output(words, given)
         return f"{output}\n" if words[0] == "echo" and UNKNOWN not in output else output
+
+    def find_program_output(self, words: tuple[str, ...] | list[str], input_text: str) -> str:
+        """Return what a command prints that reads a text, `UNKNOWN` for what cannot be known."""
+        if _asks_for_repository(words):
+            return self._find_repository()
+        return find_output(words, self.folder, input_text, self.written)
+
+    def _find_repository(self) -> str:
+        top = self.given.get(REPOSITORY_TOP, "")
+        is_inside = f"{normpath(self.folder)}/".startswith(f"{top}/") if self.folder and top else False
+        return top if is_inside else UNKNOWN
 
     def find_redirected_text(self, redirection: ShellRedirection) -> str:
         """Return the text that a redirection gives to a command, "" if it is not known."""
@@ -309,6 +371,24 @@ class ShellScope:
         inner = self.copy(deeper=1)
         commands = ShellReader(text, inner.look_up, evaluate=inner.evaluate).read_all()
         return " ".join(inner.expand_text(word) for command in commands for word in command.words)
+
+
+def _has_quoted_signs(raw: str) -> bool:
+    """Whether a word has no sign outside of quotes that makes it a pattern, or that stands for something with such signs."""
+    return len(raw) <= MAX_VALUE_CHARS and set("*?[$`").isdisjoint(_QUOTED.sub("", raw))
+
+
+def make_repository_variable(text: str, folder: str, exists: Callable[[str], bool]) -> dict[str, str]:
+    """Return the variable with the top of the repository that a folder is in; {} if there is none, or no need to know."""
+    if "--show-toplevel" not in text or not folder.startswith("/"):
+        return {}
+    parts = normpath(folder).split("/")[:_MAX_FOLDERS]
+    tops = ("/".join(parts[:count]) for count in range(len(parts), 1, -1))
+    return next(({REPOSITORY_TOP: top} for top in tops if exists(f"{top}/.git")), {})
+
+
+def _asks_for_repository(words: tuple[str, ...] | list[str]) -> bool:
+    return get_program_name(words) == "git" and [*words[1:]] == ["rev-parse", "--show-toplevel"]
 
 
 def _hide_substitutions(text: str) -> str:

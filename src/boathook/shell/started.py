@@ -13,23 +13,35 @@ from boathook.core.shell import (
     ShellWord,
     get_assigned_name,
 )
-from boathook.shell.arguments import UNKNOWN, list_operands
+from boathook.shell.arguments import UNKNOWN, list_operands, skip_options
 from boathook.shell.code_input import reads_code_from_stdin
-from boathook.shell.code_sources import MAX_SOURCES, CodeSources, list_script_paths
+from boathook.shell.code_sources import MAX_SOURCES, CodeSources
+from boathook.shell.command_input import (
+    find_input_text,
+    has_open_heredoc,
+    list_loop_scripts,
+    list_read_paths,
+    redirects_input,
+)
 from boathook.shell.containers import CONTAINER_PROGRAMS, find_contained_folder, list_shared_folders
-from boathook.shell.found_paths import FOUND_VARIABLE, FoundPath
+from boathook.shell.found_paths import FOUND_VARIABLE, QuotedName
 from boathook.shell.function_bodies import FunctionBodies
+from boathook.shell.inherited_input import hands_input_on, hands_text_on
 from boathook.shell.inner_commands import InnerCommand, list_inner_commands, list_placed_paths
-from boathook.shell.listers import list_printed_paths
-from boathook.shell.printed_text import find_output, normalize_written, print_words
+from boathook.shell.known_programs import SHELL_WORDS
+from boathook.shell.printed_text import print_words
 from boathook.shell.scope import ShellScope
 from boathook.shell.started_program import Started
 from boathook.shell.wrappers import SHELL_PREFIXES, WRAPPERS, unwrap
+from boathook.shell.written_files import find_script_text, note_link, note_written_text
 
 MAX_TEXT_DEPTH = 5
 MAX_STARTED = 4000
 MAX_COMMAND_CHARS = 400_000
-MAX_WRITTEN_CHARS = 64_000
+# How much text programs may get from those that start them, in all: each of many shells would read it again.
+MAX_INHERITED_CHARS = 800_000
+# How many descriptors of a text are known to be open at a time.
+MAX_DESCRIPTORS = 64
 # How the programs in `$(…)` and `<(…)` are called that are started by no program.
 SUBSTITUTION = "$(…)"
 EXPORTERS = frozenset(("export", "declare", "local", "readonly", "typeset"))
@@ -44,16 +56,10 @@ _KEYWORDS = frozenset((*SHELL_KEYWORDS, "coproc", "fi", "done", "esac", "}", "in
 _BRANCHES = frozenset(("for", "select", "case", "function", "local", "declare", "typeset", "readonly"))
 # What is before or in one of these does not change the shell that goes on.
 _OTHER_SHELLS = frozenset(("(", ")", "|", "|&", "&"))
-_LOOP_INPUT = re.compile(r'\bdone\s*<(?:\s*<\(|<<\s*"?\$\()((?:[^()]|\([^()]*\)){0,1000})\)')
-_LOOP_TEXT = re.compile(r"""\bdone\s*<<<\s*("[^"$`]{0,1000}"|'[^']{0,1000}'|[^\s;|&"'$`()]{1,1000})""")
-_LOOP_DOCUMENT = re.compile(r"\bdone\s*<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n(.{0,4000}?)\n\s*\1\b", re.DOTALL)
-_MAX_LOOPS = 4
 _COMMAND_VARIABLE = re.compile(
     r"(?:\w*_)?(?:EDITOR|PAGER|VISUAL|COMMAND|ASKPASS|BROWSER)|GIT_\w+|LESSOPEN|LESSCLOSE|RSYNC_RSH|PS[0-4]"
 )
 _READ_DESCRIPTOR = re.compile(r"(?:^|\s)-[a-zA-Z]*u\s*(\d+)")
-_FIRST_DESCRIPTOR = 10
-_COPYING_PROGRAMS = frozenset(("cp", "mv", "install", "ln", "link", "dd", "rsync"))
 _OTHER_SESSIONS = frozenset(("tmux", "screen", "ssh", "su", "runuser", "at", "batch"))
 
 
@@ -76,8 +82,13 @@ class StartedReader:
         self._machine = ""
         # The programs whose output every command reads that is not behind another one in a pipe.
         self._outer_pipe: list[Started] = []
+        # The text and the files that each of these commands reads, too, and how much of that was read so far.
+        self._outer_text, self._outer_paths = "", tuple[str, ...]()
+        self._inherited_chars = 0
         self._sources = CodeSources()
         self._functions = FunctionBodies()
+        # The scripts that are being read, one inside the other, each with all that it depends on.
+        self._scripts: list[tuple[object, ...]] = []
         # Everything that is written as a word anywhere.
         self.words: list[tuple[str, str]] = []
 
@@ -85,27 +96,28 @@ class StartedReader:
         if scope.depth > MAX_TEXT_DEPTH or len(text) > MAX_COMMAND_CHARS:
             self.is_complete = False
             return
-        outer_scripts, self._loop_scripts = self._loop_scripts, _list_loop_scripts(text)
+        outer_scripts, self._loop_scripts = self._loop_scripts, list_loop_scripts(text)
         self._read_commands(text, scope)
         self._loop_scripts = outer_scripts
 
     def _read_commands(self, text: str, scope: ShellScope) -> None:
         reader = ShellReader(text, scope.look_up, evaluate=scope.evaluate)
-        waiting: list[tuple[ShellCommand, tuple[Started, ...]]] = []
+        waiting: list[tuple[ShellCommand, tuple[Started, ...], bool, bool]] = []
         pipe = self._outer_pipe
         folders: list[str] = []
         functions = self._functions.note_commands(text)
         while len(self.started) < MAX_STARTED and (command := reader.read_command()) is not None:
-            functions.note(command)
+            is_end = functions.note(command)
             nested, reader.nested = reader.nested, []
-            waiting.append((command, self._pass_nested_texts(nested, scope)))
+            waiting.append((command, self._pass_nested_texts(nested, scope), is_end, functions.is_inside))
             # The text of a here-document comes after the line.
-            if _has_open_heredoc(command) or (len(waiting) > 1 and command.operator not in ("\n", "")):
+            if has_open_heredoc(command) or (len(waiting) > 1 and command.operator not in ("\n", "")):
                 continue
-            for one, programs in waiting:
+            for one, programs, is_end, is_inside in waiting:
                 pipe = self._pass(one, scope, pipe, folders, programs)
+                scope.end_function(is_end=is_end, is_inside=is_inside)
             waiting = []
-        for one, programs in waiting:
+        for one, programs, *_ in waiting:
             pipe = self._pass(one, scope, pipe, folders, programs)
         self._pass_nested_texts(reader.nested, scope)
         self.is_complete = self.is_complete and len(self.started) < MAX_STARTED
@@ -180,7 +192,7 @@ class StartedReader:
             self._start_loop(words, scope)
             return []
         if words[0].raw == "exec" and command.redirections and _is_only_exec(words):
-            self._open_descriptors(words, command, scope, nested)
+            self._open_descriptors(_skip_exec_options(words), command, scope, nested)
             self._note_outputs(outputs, scope)
             return []
         texts = self._expand_words(words, scope)
@@ -195,13 +207,13 @@ class StartedReader:
         first = self._make_started(command, texts, scope, pipe, nested)
         first = first.replace(variables=variables, outputs=outputs)
         self._run_builtin(first, words, scope)
-        _note_written_text(first, scope)
+        note_written_text(first, scope)
         count = len(self.started)
         self._add(first.replace(folder=scope.folder))
         self._feed_programs(command, first, nested, scope)
         if words[0].raw in scope.aliases:
             self._read_alias(words[0].raw, texts[1:], inner)
-        if body := self._functions.open_call(words[0].raw, texts[1:]):
+        if body := self._functions.open_call(words[0].raw):
             self._run_inner(InnerCommand(body, tuple(texts)), first, inner.copy(deeper=1))
             self._functions.close_call()
         return self.started[count : count + 1] or [first]
@@ -214,7 +226,8 @@ class StartedReader:
         pipe: list[Started],
         nested: tuple[Started, ...],
     ) -> Started:
-        fed = _find_input_text(command, scope, pipe)
+        is_inherited = len(pipe) == len(self._outer_pipe[-MAX_SOURCES:]) and not redirects_input(command)
+        fed = self._take_outer_text() if is_inherited else find_input_text(command, scope, pipe)
         inputs = [one.target for one in command.redirections if one.operator == "<" and one.target is not None]
         descriptors = [one.target for one in command.redirections if one.operator == "<&" and one.target is not None]
         paths = [text for target in inputs if not target.raw.startswith("<(") for text in scope.expand(target)]
@@ -225,14 +238,28 @@ class StartedReader:
             tuple(texts),
             scope.folder,
             input_text=fed,
-            read_paths=tuple(_list_read_paths(command, scope, pipe, fed)),
+            read_paths=tuple(list_read_paths(command, scope, pipe, fed)),
             scope=scope,
             feeders=(*pipe, *feeders),
             substituted=(*nested, *variables)[-MAX_SOURCES:],
             started_by=self._started_by,
-            input_paths=tuple(paths),
+            input_paths=(*(self._outer_paths if is_inherited else ()), *paths),
+            open_paths=self._list_open_paths(),
             machine=self._machine,
         )
+
+    def _list_open_paths(self) -> tuple[str, ...]:
+        """Return the files that descriptors are open for."""
+        self.is_complete = self.is_complete and len(self._sources.open_files) <= MAX_DESCRIPTORS
+        return tuple(islice(self._sources.open_files.values(), MAX_DESCRIPTORS))
+
+    def _take_outer_text(self) -> str:
+        """Return the text that a program gets from the one that starts it."""
+        self._inherited_chars += len(self._outer_text)
+        if self._inherited_chars <= MAX_INHERITED_CHARS:
+            return self._outer_text
+        self.is_complete = False
+        return ""
 
     def _note_words(self, words: list[ShellWord], command: ShellCommand, scope: ShellScope) -> None:
         # What another machine has is not here.
@@ -253,6 +280,9 @@ class StartedReader:
             if one.target is None or ">" not in one.operator:
                 continue
             texts = scope.expand(one.target)
+            # A descriptor is closed.
+            if one.operator == ">&" and texts == ["-"]:
+                continue
             if one.operator == ">&" and all(text.isdigit() for text in texts):
                 outputs += [path for text in texts if (path := self._sources.open_files.get(text, ""))]
             elif not one.target.raw.startswith(">("):
@@ -264,23 +294,44 @@ class StartedReader:
     ) -> None:
         """`exec 3< FILE` and `exec {name}<<< TEXT`: what is read from or written to the descriptor later."""
         for one in command.redirections:
+            target = one.target.raw if one.target is not None else ""
+            is_closing = one.operator.endswith("&") and target == "-"
             number = one.descriptor or ("0" if one.operator.startswith("<") else "1")
             if len(words) > 1:
-                number = str(_FIRST_DESCRIPTOR + len(self._sources.open_files) + len(scope.written))
-                scope.assign(words[1].raw.strip("{}"), number)
+                name = words[1].raw.strip("{}")
+                number = scope.look_up(name) if is_closing else str(self._sources.add_descriptor())
+                scope.assign(name, number)
             path = f"/dev/fd/{number}"
-            target = one.target.raw if one.target is not None else ""
-            self._sources.open_files.pop(number, None)
+            # What another shell closes, or perhaps nobody does, stays open here.
+            if not is_closing or (scope.is_plain and not self._started_by):
+                self._sources.close_descriptor(number)
+            if is_closing:
+                scope.written.pop(path, None)
+                continue
+            if one.operator.endswith("&") and one.target is not None:
+                # With `3-`, the other one is closed then.
+                other = scope.expand_text(one.target).removesuffix("-")
+                self._sources.copy_descriptor(number, other)
+                scope.written |= {path: text} if (text := scope.written.get(f"/dev/fd/{other}")) else {}
+                continue
             if ">" in one.operator and one.target is not None:
                 if target.startswith(">("):
                     self._sources.open_programs[number] = nested
                 else:
-                    self._sources.open_files[number] = scope.make_absolute(scope.expand_text(one.target))
+                    self._open_file(number, one.operator, scope.expand_text(one.target), scope)
                 continue
             if text := one.body or scope.find_redirected_text(one):
                 scope.written[path] = text
             file = scope.make_absolute(scope.expand_text(one.target)) if one.target is not None else ""
             self._sources.note_file(path, nested if target.startswith("<(") else self._sources.find_file(file))
+
+    def _open_file(self, number: str, operator: str, target: str, scope: ShellScope) -> None:
+        """Note the file that is written to by a descriptor; `>&4` is what another one is open for, and `>&4-` moves it."""
+        copied = target.removesuffix("-")
+        if operator != ">&" or not copied.isdigit():
+            self._sources.open_files[number] = scope.make_absolute(target)
+        elif path := self._sources.open_files.get(copied):
+            self._sources.open_files[number] = path
 
     def _feed_programs(
         self, command: ShellCommand, started: Started, nested: tuple[Started, ...], scope: ShellScope
@@ -295,7 +346,7 @@ class StartedReader:
         for program in readers:
             at = self._positions[id(program)]
             self.started[at] = self.started[at].replace(feeders=sources, code_sources=sources)
-        text = find_output(started.words, scope.folder, started.input_text, scope.written) if readers else UNKNOWN
+        text = scope.find_program_output(started.words, started.input_text) if readers else UNKNOWN
         if text != UNKNOWN:
             self._run_inner(InnerCommand(text), readers[0], scope.copy(deeper=1))
 
@@ -308,6 +359,8 @@ class StartedReader:
             has_substitution = "$(" in word.raw or "`" in word.raw
             self._sources.note_variable(get_assigned_name(word.raw), (*programs, *(nested if has_substitution else ())))
         names = [get_assigned_name(word.raw) for word in assigned]
+        if "PATH" in names:
+            scope.forget_programs()
         self._read_command_variables([(name, scope.look_up(name)) for name in names], scope)
         if assigned and command.operator == "(":
             self._array = names[-1]
@@ -331,7 +384,7 @@ class StartedReader:
     def _read_alias(self, name: str, arguments: list[str], scope: ShellScope) -> None:
         inner = scope.copy(deeper=1)
         text = inner.aliases.pop(name)
-        self.read(" ".join((text, *map(_quote_word, arguments))), inner)
+        self.read(" ".join((text, *map(quote_word, arguments))), inner)
 
     def _start_loop(self, words: list[ShellWord], scope: ShellScope) -> None:
         name = words[1].text if len(words) > 1 else ""
@@ -348,6 +401,8 @@ class StartedReader:
             return
         if program in EXPORTERS:
             for word in words[1:]:
+                name = get_assigned_name(word.raw) or word.raw
+                scope.note_local(name, is_local=program == "local")
                 if get_assigned_name(word.raw):
                     scope.assign_word(word)
                     has_substitution = "$(" in word.raw or "`" in word.raw
@@ -371,8 +426,10 @@ class StartedReader:
             self._read_variables(started, scope)
         elif program == "printf" and texts[1:2] == ["-v"]:
             scope.assign("".join(texts[2:3]), print_words(texts))
-        elif program == "hash" and "-p" in texts[:-2]:
-            scope.aliases[texts[-1]] = texts[-2]
+        elif program == "hash":
+            _note_remembered(texts, scope)
+        elif program == "enable" and "-n" in texts:
+            scope.aliases |= {name: scope.hidden[name] for name in texts[1:] if name in scope.hidden}
         elif program == "set" and "--" in texts:
             scope.parameters = ("", *texts[texts.index("--") + 1 :])
         elif program in CONTAINER_PROGRAMS:
@@ -381,7 +438,7 @@ class StartedReader:
                 if target.startswith("/") and target.strip("/"):
                     scope.links[target.rstrip("/")] = scope.make_absolute(source)
         elif program == "ln":
-            _note_link(texts[1:], scope)
+            note_link(texts[1:], scope)
 
     def _read_variables(self, started: Started, scope: ShellScope) -> None:
         """`read NAME`: the variables have what is read."""
@@ -416,7 +473,7 @@ class StartedReader:
             return
         if len(self.started) >= MAX_STARTED:
             return
-        if started.scope is not None and (script := _find_script_text(started, started.scope)):
+        if started.scope is not None and (script := find_script_text(started, started.scope)):
             started = started.replace(script_text=script)
         if sources := self._sources.find(started):
             started = started.replace(code_sources=sources)
@@ -429,21 +486,33 @@ class StartedReader:
             scope.assign(name, value)
         if started.name in CONTAINER_PROGRAMS:
             inside = find_contained_folder(started.name, list(started.words[1:]), started.folder)
-            scope.folder, started = inside, started.replace(folder=inside)
+            # The shell outside opens the files that are read.
+            paths = tuple(map(started.make_absolute, started.input_paths))
+            scope.folder, started = inside, started.replace(folder=inside, input_paths=paths)
         if started.name in _OTHER_SESSIONS:
             scope.remove("HOME")
             started = started.replace(variables=())
         if started.read_paths or scope.choices:
             choices = [path for paths in scope.choices.values() for path in paths]
             scope.assign_choices(FOUND_VARIABLE, started.read_paths or choices)
+        known = [dict(one) for one in (scope.variables, scope.aliases, scope.written) if started.script_text]
+        way = (started.words, started.input_text, scope.folder, *known)
+        # A script that starts itself as it was started does nothing new.
+        if started.script_text and way in self._scripts:
+            return
+        self._scripts.append(way)
         for command in list_inner_commands(started):
             self._run_inner(command, started, scope)
+        self._scripts.pop()
 
     def _run_inner(self, command: InnerCommand, started: Started, scope: ShellScope) -> None:
         """Note what a program runs."""
-        outer = self._started_by, self._machine, self._outer_pipe
+        outer = self._started_by, self._machine, self._outer_pipe, self._outer_text, self._outer_paths
         self._started_by = (*started.started_by, started.name)
         self._outer_pipe = _list_inherited(command, started)
+        has_text = hands_text_on(started, command)
+        self._outer_text = started.input_text if has_text else ""
+        self._outer_paths = tuple(map(started.make_absolute, started.input_paths)) if has_text else ()
         self._machine = command.machine or started.machine
         if command.machine:
             scope = ShellScope("", {}, scope.depth)
@@ -454,8 +523,8 @@ class StartedReader:
                 feeders=tuple(self._outer_pipe),
                 folder=scope.folder,
                 outputs=(),
-                input_text="",
-                input_paths=(),
+                input_text=self._take_outer_text(),
+                input_paths=self._outer_paths,
                 script_text="",
             )
             self._add(
@@ -476,11 +545,13 @@ class StartedReader:
                 started.scope.variables.update(scope.variables)
                 started.scope.aliases.update(scope.aliases)
                 started.scope.folder = scope.folder
-        self._started_by, self._machine, self._outer_pipe = outer
+        self._started_by, self._machine, self._outer_pipe, self._outer_text, self._outer_paths = outer
 
 
-def _quote_word(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
+def quote_word(word: str) -> str:
+    """Return a word as it is written in a text; a pattern stays one."""
+    quoted = "'" + word.replace("'", "'\\''") + "'"
+    return quoted if isinstance(word, QuotedName) else re.sub(r"[*?\[\]]", r"'\g<0>'", quoted)
 
 
 def _skip_keywords(words: list[ShellWord]) -> list[ShellWord]:
@@ -498,105 +569,30 @@ def _skip_keywords(words: list[ShellWord]) -> list[ShellWord]:
     return words
 
 
-def _has_open_heredoc(command: ShellCommand) -> bool:
-    is_open = command.operator not in ("\n", "")
-    return is_open and any(one.operator in ("<<", "<<-") for one in command.redirections)
-
-
 def _list_inherited(command: InnerCommand, started: Started) -> list[Started]:
     """Return the programs whose output is read by what a program runs."""
     if started.name in _CONNECTORS:
         return [*started.feeders, started]
-    is_input = command.text == started.input_text or started.name in ("xargs", "gxargs", "parallel")
-    return [] if is_input else [*started.feeders]
+    return [*started.feeders] if hands_input_on(started, command) else []
 
 
 def _is_only_exec(words: list[ShellWord]) -> bool:
     """Whether `exec` starts no program, but opens files."""
+    words = _skip_exec_options(words)
     return len(words) == 1 or (len(words) == 2 and words[1].raw[:1] == "{" and words[1].raw[-1:] == "}")
 
 
-def _find_input_text(command: ShellCommand, scope: ShellScope, pipe: list[Started]) -> str:
-    for one in reversed(command.redirections):
-        if one.operator in ("<<", "<<-"):
-            return one.body
-        if one.operator in ("<", "<<<", "<&"):
-            return scope.find_redirected_text(one)
-    files = [word.raw for word in command.words[1:] if word.raw.startswith("<(")]
-    if files:
-        return scope.find_file_text(files[0])
-    if not pipe:
-        return ""
-    printed = find_output(pipe[-1].words, scope.folder, pipe[-1].input_text, scope.written)
-    return printed if printed.strip(UNKNOWN) else ""
+def _skip_exec_options(words: list[ShellWord]) -> list[ShellWord]:
+    """Return `exec` and the words behind its options."""
+    behind = skip_options([word.raw for word in words[1:]], "-a")
+    return [words[0], *words[len(words) - len(behind) :]]
 
 
-def _find_script_text(started: Started, scope: ShellScope) -> str:
-    """Return the script that a program runs, or is, if the same text wrote it before."""
-    if not scope.written:
-        return ""
-    paths = list_script_paths(started)
-    texts = [scope.written.get(normalize_written(started.make_absolute(path)), "") for path in paths]
-    return next(filter(None, texts), "")
-
-
-def _note_written_text(started: Started, scope: ShellScope) -> None:
-    """Note the text that a program puts into files, if it is known."""
-    if started.name in _COPYING_PROGRAMS:
-        _note_copy(started, scope)
-    outputs = [*started.outputs, *(list_operands(started.words[1:]) if started.name == "tee" else [])]
-    if not outputs:
-        return
-    text = find_output(started.words, scope.folder, started.input_text, scope.written)
-    if text == UNKNOWN:
-        return
-    for path in outputs:
-        key = normalize_written(scope.make_absolute(path))
-        scope.written[key] = f"{scope.written.get(key, '')}\n{text}"[-MAX_WRITTEN_CHARS:]
-
-
-def _note_copy(started: Started, scope: ShellScope) -> None:
-    operands = [re.sub("^[io]f=", "", word) for word in list_operands(started.words[1:])]
-    if not scope.written or len(operands) != 2:
-        return
-    source, target = (normalize_written(scope.make_absolute(path)) for path in operands)
-    if source in scope.written:
-        scope.written[target] = scope.written[f"{target}/{source.rpartition('/')[2]}"] = scope.written[source]
-
-
-def _list_read_paths(command: ShellCommand, scope: ShellScope, pipe: list[Started], text: str) -> list[str]:
-    """Return the words that a command reads, [] if it reads nothing that is known."""
-    printed = pipe[-1].words[1:] if pipe and pipe[-1].name in ("echo", "printf") else ()
-    if any(isinstance(word, FoundPath) for word in printed):
-        return [*printed]
-    if text:
-        return text.split()
-    files = [word.raw for word in command.words if word.raw.startswith("<(")]
-    for one in command.redirections:
-        if one.target is not None and one.operator == "<":
-            files.append(one.target.raw)
-        if one.target is not None and one.operator == "<<<":
-            return scope.expand(one.target)
-    for raw in files:
-        if raw.startswith("<("):
-            return scope.list_script_paths(raw[2:].removesuffix(")"))
-    return list_printed_paths(pipe[-1].words, pipe[-1].read_paths) if pipe else []
-
-
-def _list_loop_scripts(text: str) -> list[str]:
-    """Return the commands that loops read from behind their end, as in `done < <(find …)`."""
-    if "<" not in text:
-        return []
-    documents = [f"echo {match[2]}" for match in islice(_LOOP_DOCUMENT.finditer(text), _MAX_LOOPS)]
-    documents += [f"echo {match[1]}" for match in islice(_LOOP_TEXT.finditer(text), _MAX_LOOPS)]
-    return [*documents, *(match[1] for match in islice(_LOOP_INPUT.finditer(text), _MAX_LOOPS))]
-
-
-def _note_link(arguments: list[str], scope: ShellScope) -> None:
-    paths = list_operands(arguments)
-    if len(paths) == 1:
-        paths = [*paths, paths[0].rstrip("/").rpartition("/")[2]]
-    for target in paths[:-1]:
-        link, real = scope.make_absolute(paths[-1]).rstrip("/"), scope.make_absolute(target)
-        scope.links[link] = real
-        scope.links[f"{link}/{target.rstrip('/').rpartition('/')[2]}"] = real
+def _note_remembered(texts: list[str], scope: ShellScope) -> None:
+    """`hash -p PROGRAM NAME` and `hash -r`."""
+    if "-r" in texts:
+        scope.forget_programs()
+    if "-p" in texts[:-2]:
+        # The shell's own commands come before what it remembers.
+        (scope.hidden if texts[-1] in SHELL_WORDS else scope.aliases)[texts[-1]] = texts[-2]
+        scope.remembered.add(texts[-1])

@@ -31,6 +31,8 @@ class Started(Value):
     started_by: tuple[str, ...] = ()
     # The files that it is redirected to read from.
     input_paths: tuple[str, ...] = ()
+    # The files that descriptors of its shell are open for, to be written to.
+    open_paths: tuple[str, ...] = ()
     # The other machine that it runs on, as in `ssh MACHINE …`, "" if it is this one.
     machine: str = ""
 

@@ -134,6 +134,8 @@ def unwrap(started: Started) -> Started:
             scope = (scope or ShellScope(folder, {})).copy()
             for name in removed:
                 scope.remove(name)
+        if program in ("env", "exec"):
+            scope = _clear_environment(program, rest, scope)
         if program in _REPORTERS:
             options_before = rest[: len(rest) - len(skip_options(rest, WRAPPERS[program][0]))]
             outputs += find_option_values(options_before, "-o", "--output")
@@ -184,6 +186,31 @@ def _list_removed_variables(program: str, arguments: list[str], variables: list[
             removed.append(word.removeprefix("--unset=").removeprefix("-u"))
         waiting = waiting[1:] if word in ("-u", "--unset", "-C", "--chdir", "-a") else waiting
     return removed
+
+
+def _clear_environment(program: str, arguments: list[str], scope: ShellScope | None) -> ShellScope | None:
+    """Return what is known behind `env -i`, `exec -c` and `env -u NAME`: variables of the text are not set there."""
+    options = arguments[: len(arguments) - len(skip_options(arguments, WRAPPERS[program][0]))]
+    letter = "i" if program == "env" else "c"
+    is_everything = any(
+        word in ("-", "--ignore-environment") or re.fullmatch(rf"-\w*{letter}\w*", word) for word in options
+    )
+    is_everything = is_everything or (program == "env" and arguments[len(options) : len(options) + 1] == ["-"])
+    if scope is None:
+        return scope
+    names = (
+        [*scope.variables]
+        if is_everything
+        else find_option_values(options, "-u", "--unset")
+        if program == "env"
+        else []
+    )
+    if not names:
+        return scope
+    cleared = scope.copy()
+    for name in names:
+        cleared.clear(name)
+    return cleared
 
 
 def _skip_runner(program: str, rest: list[str]) -> list[str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 from boathook.core.interpreters import SHELLS, is_interpreter
 from boathook.guards import GuardedCall
@@ -18,6 +19,8 @@ _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptaine
 # Programs whose scripts can run commands.
 _RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
 _MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
+_ANSWERS = re.compile(r"<|(?<!\|)\|(?!\|)|\b(?:coproc|expect|spawn|input|stdin|communicate)\b")
+_PLAIN_SHELL_OPTIONS = re.compile(r"-[abcefhkmnpstuvx]+")
 _WORD_LIST = re.compile(
     r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,\s*(?:[\[(]\s*)?)+(?:'[^'\n]*'|\"[^\"\n]*\"))\s*,?\s*[\])]"
 )
@@ -31,7 +34,13 @@ def list_host_programs(call: GuardedCall) -> tuple[Started, ...]:
         for program in _list_uncontained(reading.programs):
             programs.append(program)
             programs += _list_code_programs(program)
+            programs += list_powershell_programs(program)
     return tuple(programs)
+
+
+def may_answer(call: GuardedCall) -> bool:
+    """Whether something in a call may answer a program that asks: whole loops and functions can have an input, too."""
+    return any(map(_ANSWERS.search, call.commands))
 
 
 def list_remote_programs(call: GuardedCall) -> list[Started]:
@@ -46,7 +55,10 @@ def _list_uncontained(programs: tuple[Started, ...]) -> Iterator[Started]:
         depth = program.scope.depth if program.scope else 0
         if 0 <= unrun_depth < depth:
             continue
-        unrun_depth = depth if _is_only_checking(program) else -1
+        is_refused = any(_is_folder_name(path) for path in program.outputs)
+        unrun_depth = depth if is_refused or _is_only_checking(program) else -1
+        if is_refused:
+            continue
         if 0 <= container_depth < depth:
             if program.scope and program.scope.links:
                 yield _find_shared_view(program)
@@ -56,8 +68,16 @@ def _list_uncontained(programs: tuple[Started, ...]) -> Iterator[Started]:
 
 
 def _is_only_checking(program: Started) -> bool:
-    """Whether a shell reads commands and runs none: `bash -n`."""
-    return program.name in SHELLS and any(re.fullmatch(r"-\w*n\w*", word) for word in program.words[1:3])
+    """Whether a shell reads commands and runs none: `bash -n`; but not `bash -norc`, `bash FILE -n` or `bash -n +n`."""
+    if program.name not in SHELLS or any(word.startswith("+") for word in program.words):
+        return False
+    options = [*takewhile(lambda word: word.startswith("-"), program.words[1:])]
+    return any("n" in word for word in options) and all(map(_PLAIN_SHELL_OPTIONS.fullmatch, options))
+
+
+def _is_folder_name(path: str) -> bool:
+    """Whether a path can only be a folder. A shell cannot write to it, and starts nothing."""
+    return path.rpartition("/")[2] in ("", ".", "..") and UNKNOWN not in path
 
 
 def _find_shared_view(program: Started) -> Started:
@@ -73,6 +93,19 @@ def _find_shared_view(program: Started) -> Started:
     words = tuple(translate(word) if at and word.startswith("/") else word for at, word in enumerate(program.words))
     outputs = tuple(translate(path) if path.startswith("/") else path for path in program.outputs)
     return program.replace(words=words, outputs=outputs, folder=translate(program.folder))
+
+
+def list_powershell_programs(program: Started) -> Iterator[Started]:
+    """Yield what `pwsh -Command` starts, read as a shell would: its commands and pipes look the same."""
+    if program.name.lower().removesuffix(".exe") not in ("pwsh", "powershell"):
+        return
+    words = program.words
+    for at, word in enumerate(words[1:-1], start=1):
+        if word.lower() in ("-c", "-command") and words[at + 1] != "-":
+            variables = program.scope.given if program.scope else {}
+            text = " ".join(words[at + 1 :]).replace("\\", "/")
+            yield from read_command(text, program.folder, variables).programs
+            return
 
 
 def _list_code_programs(program: Started) -> Iterator[Started]:

@@ -26,6 +26,10 @@ class CommandRule(NamedTuple):
     # How many operands it has at least, the subcommand included.
     operands: int = 0
     decision: str = "ask"
+    # With one of these as the value of an option, it does something else.
+    unless_value: str = ""
+    # Without one of these options the program asks by itself, and does nothing if nobody answers.
+    confirmed: str = ""
 
 
 class ProgramOptions(NamedTuple):
@@ -40,8 +44,10 @@ _NO_HELP_LETTER = frozenset(("shutdown", "halt", "poweroff"))
 Options = Mapping[str, ProgramOptions]
 
 
-def find_rule(program: Started, rules: Sequence[CommandRule], options: Options) -> CommandRule | None:
-    """Return the first rule that a program falls under."""
+def find_rule(
+    program: Started, rules: Sequence[CommandRule], options: Options, *, has_answer: bool = False
+) -> CommandRule | None:
+    """Return the first rule that a program falls under; with `has_answer` something may answer what it asks."""
     own_rules = [rule for rule in rules if program.name in rule.programs.split()]
     if not own_rules:
         return None
@@ -49,7 +55,8 @@ def find_rule(program: Started, rules: Sequence[CommandRule], options: Options) 
     is_asking_for_help = arguments.has("-h", "-help") and program.name not in _NO_HELP_LETTER
     if arguments.is_harmless or is_asking_for_help or arguments.operands[:1] == ["help"]:
         return None
-    return next((rule for rule in own_rules if _is_under(arguments, rule)), None)
+    has_answer = has_answer or bool(program.feeders or program.input_text or program.input_paths)
+    return next((rule for rule in own_rules if _is_under(arguments, rule, has_answer=has_answer)), None)
 
 
 def read_arguments(program: Started, options: Options) -> ArgumentList:
@@ -58,19 +65,26 @@ def read_arguments(program: Started, options: Options) -> ArgumentList:
     return ArgumentList(program.words[1:], own.with_value, has_long_dash=own.has_long_dash)
 
 
-def _is_under(arguments: ArgumentList, rule: CommandRule) -> bool:
+def _is_under(arguments: ArgumentList, rule: CommandRule, *, has_answer: bool) -> bool:
     if not arguments.match_words(rule.words) or len(arguments.operands) < rule.operands:
         return False
     if rule.needs and not arguments.has(*rule.needs.split()):
         return False
+    values = [option.value for option in arguments.options if option.value]
+    if rule.unless_value and values and all(value in rule.unless_value.split() for value in values):
+        return False
+    if rule.confirmed and not has_answer and not arguments.has(*rule.confirmed.split()):
+        return False
     return not (rule.unless and arguments.has(*rule.unless.split()))
 
 
-def judge_programs(programs: Iterable[Started], rules: Sequence[CommandRule], options: Options) -> GuardAnswer | None:
+def judge_programs(
+    programs: Iterable[Started], rules: Sequence[CommandRule], options: Options, *, has_answer: bool = False
+) -> GuardAnswer | None:
     """Return the objection to programs by rows; a block counts more than an ask."""
     answer = None
     for program in programs:
-        if rule := find_rule(program, rules, options):
+        if rule := find_rule(program, rules, options, has_answer=has_answer):
             answer = (
                 block(write_reason(program, rule))
                 if rule.decision == "block"

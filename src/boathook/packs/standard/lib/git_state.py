@@ -84,6 +84,22 @@ class GitState:
             return False if _NO_REPOSITORY in message else None
         return bool(output)
 
+    def has_conflicts(self, paths: Sequence[str]) -> bool | None:
+        """Return whether some of these files have two sides that are not merged."""
+        if not self.is_known or any(UNKNOWN in path for path in paths):
+            return None
+        code, output, _ = self._run(["ls-files", "--unmerged", "--", *paths])
+        return bool(output) if code == 0 else None
+
+    def list_untracked(self) -> list[str] | None:
+        """Return the files in the folder that git does not know, by their whole paths; ignored ones are left out."""
+        if not self.is_known:
+            return None
+        code, output, message = self._run(["ls-files", "--others", "--exclude-standard", "-z"])
+        if code != 0:
+            return [] if _NO_REPOSITORY in message else None
+        return [f"{self.folder.rstrip('/')}/{name}" for name in output.split("\0") if name]
+
     def has_untracked(self, paths: Sequence[str] = (), *, ignored: bool = False) -> bool | None:
         """Return whether there are files that git does not know; with `ignored`, ignored files count, too."""
         if not self.is_known or any(UNKNOWN in path for path in paths):

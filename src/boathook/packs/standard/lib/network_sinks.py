@@ -15,6 +15,8 @@ _CURL_DATA = (
     *("-d", "--data", "--data-binary", "--data-raw", "--data-urlencode", "--data-ascii", "-F", "--form", "--json"),
     *("--form-string", "--url-query"),
 )
+# Options whose value stays here.
+_CURL_LOCAL = "-o --output -D --dump-header -c --cookie-jar -w --write-out -m --max-time --connect-timeout --output-dir"
 _CURL_DATA_LETTERS = re.compile(r"-[a-zA-Z]*?[dFT](.*)", re.DOTALL)
 _FORM_FILE = re.compile(r"(?:^|=)[@<]([^;,]+)")
 
@@ -46,7 +48,14 @@ def find_network_sink(program: Started) -> NetworkSink | None:
     return None if sink is None or sink.is_empty else sink
 
 
+def _drop_values(rest: list[str], names: str) -> list[str]:
+    """Return words without some options that take a value, and without these values."""
+    taken = {at + 1 for at, word in enumerate(rest) if word in names.split()}
+    return [word for at, word in enumerate(rest) if at not in taken and at + 1 not in taken]
+
+
 def _read_curl(program: Started, rest: list[str]) -> NetworkSink:
+    rest = _drop_values(rest, _CURL_LOCAL)
     values = [value for name in _CURL_DATA for value in find_option_values(rest, name)]
     uploads = [value for name in _CURL_FILES[:2] for value in find_option_values(rest, name)]
     # Several letters may be written as one word.
@@ -83,6 +92,8 @@ def _read_copy(_: Started, rest: list[str]) -> NetworkSink | None:
         operands = operands[1:]
     if len(operands) < 2 or not _REMOTE_PATH.match(operands[-1]):
         return None
+    if not {"--no-recursive", "--no-r"}.isdisjoint(rest) and {"-d", "--dirs", "-r", "--recursive"}.isdisjoint(rest):
+        operands = [word for word in operands if not word.endswith("/")]
     return NetworkSink([*(word for word in operands[:-1] if not _REMOTE_PATH.match(word)), *lists])
 
 
@@ -114,7 +125,11 @@ def _read_streams(program: Started, rest: list[str]) -> NetworkSink | None:
     operands = list_operands(rest)
     if program.name in ("ssh", "sshpass"):
         behind = skip_options(rest, "-p -i -l -o -F -J -L -R -D -b -c -E -e -m -O -Q -S -W -w -B -I")
-        return NetworkSink([], behind[1:], sends_input=True) if operands else None
+        # With `-n` it reads nothing.
+        is_reading = not any(
+            re.fullmatch(r"-[1246AaCfGgKkMNnqsTtVvXxYy]*n[1246AaCfGgKkMNnqsTtVvXxYy]*", one) for one in rest
+        )
+        return NetworkSink([], behind[1:], sends_input=is_reading) if operands else None
     files = find_option_values(rest, "-a", "--attach", "-A")
     texts = find_option_values(rest, "-s") if program.name in _MAIL else []
     return NetworkSink(files, texts, sends_input=bool(operands) or "-l" in rest)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from argument_list import ArgumentList
@@ -14,7 +16,7 @@ from boathook.core.interpreters import is_interpreter
 from boathook.protection.code_texts import find_code, list_code_strings
 from boathook.shell.arguments import UNKNOWN
 from boathook.shell.find_search import list_found_paths
-from boathook.shell.found_paths import FoundPath
+from boathook.shell.found_paths import FoundPath, QuotedName
 from boathook.shell.path_change import EXACT
 from boathook.shell.path_changes import list_path_changes
 from boathook.shell.started_program import Started
@@ -62,6 +64,8 @@ _OVERWRITERS = frozenset(
         *("aria2c", "ed", "ex", "scp", "rsync", "openssl", "gpg", "sort", "patch"),
     )
 )
+# Programs that look for patterns by themselves, also for those in quotes.
+_OWN_PATTERNS = frozenset(("rimraf", "del-cli", "shx", "remove-item", "ri", "del", "erase", "rd", "pwsh", "powershell"))
 _CODE_DELETES = re.compile(
     r"rmtree|remove_tree|rm_rf|rm_r\b|rmSync|rmdirSync|rimraf|unlink|os\.remove|removedirs|\.rmdir|\brm\s*\(|Remove-Item"
     r"|deleteDirectory|Deno\.remove|fs\.rm\b|File\.delete|remove_dir_all",
@@ -84,6 +88,8 @@ class PathLoss(NamedTuple):
     is_tree: bool = False
     # Whether only some files below the path are meant, chosen by name, age or the like.
     is_narrowed: bool = False
+    # Of these, the patterns of their names, if they are chosen by name.
+    names: tuple[str, ...] = ()
 
 
 Rule = Callable[[Started], Iterator[PathLoss]]
@@ -91,11 +97,11 @@ Rule = Callable[[Started], Iterator[PathLoss]]
 
 def list_path_losses(program: Started) -> list[PathLoss]:
     """Return what a program deletes, moves, overwrites, or changes the access of."""
-    rule = _RULES.get(program.name)
+    rule = _RULES.get(program.name) or _POWERSHELL_RULES.get(program.name.lower())
     losses: list[PathLoss] = []
     if rule is not None:
         losses += rule(program)
-    elif UNKNOWN in program.words[0] and len(program.words) > 2:
+    elif UNKNOWN in program.words[0] and len(program.words) > 2 and not _is_called_by_input(program):
         # A program whose name is hidden is taken for the worst if it is called like it.
         losses += [loss for loss in _remove(program) if loss.is_tree]
     elif is_interpreter(program.name):
@@ -103,16 +109,34 @@ def list_path_losses(program: Started) -> list[PathLoss]:
     if program.name in _OVERWRITERS:
         losses += _overwrite(program)
     losses += [_make(program, OVERWRITE, path) for path in program.outputs]
-    return losses
+    absent = _list_absent_names(program)
+    return [loss for loss in losses if loss.path not in absent] if absent else losses
+
+
+def _is_called_by_input(program: Started) -> bool:
+    """Whether `xargs` reads all that a program is called with: then nothing says what the program is."""
+    return program.started_by[-1:] == ("xargs",) and {*program.words[1:]} <= {*program.read_paths}
+
+
+def _list_absent_names(program: Started) -> set[str]:
+    """Return the paths that look like patterns and are only there in quotes: they are names, and no file has this name."""
+    if not _OWN_PATTERNS.isdisjoint((program.name.lower(), *program.started_by)):
+        return set()
+    quoted = {program.make_absolute(word) for word in program.words if isinstance(word, QuotedName)}
+    paths = quoted - {program.make_absolute(word) for word in program.words if not isinstance(word, QuotedName)}
+    return {path for path in paths if UNKNOWN not in path and not os.path.lexists(path)}
 
 
 def _make(program: Started, way: str, path: str, *, is_tree: bool = False, is_narrowed: bool = False) -> PathLoss:
-    return PathLoss(way, program.make_absolute(str(path)), program.name, is_tree, is_narrowed)
+    names = path.filters.names if is_narrowed and isinstance(path, FoundPath) else ()
+    shown = program.name.replace(UNKNOWN, "…")
+    return PathLoss(way, program.make_absolute(str(path)), shown, is_tree, is_narrowed, names)
 
 
 def _remove(program: Started) -> Iterator[PathLoss]:
     arguments = ArgumentList(program.words[1:])
-    if arguments.is_harmless:
+    before = program.words[1:] if _reads_late_options(program) else takewhile(_is_option, program.words[1:])
+    if ArgumentList(before).is_harmless:
         return
     is_recursive = arguments.has("-r", "-R", "--recursive") or program.name in ("rimraf", "del-cli")
     for path in arguments.operands:
@@ -120,6 +144,34 @@ def _remove(program: Started) -> Iterator[PathLoss]:
         is_found = isinstance(path, FoundPath)
         is_narrowed = is_found and _is_narrowed_path(path)
         yield _make(program, DELETE, path, is_tree=is_recursive or is_found, is_narrowed=is_narrowed)
+
+
+def _reads_late_options(program: Started) -> bool:
+    """Whether options count behind the first file, as with GNU. Elsewhere `--help` is a file there."""
+    names = {name for name, _ in program.variables} | {*(program.scope.variables if program.scope else ()), *os.environ}
+    return sys.platform == "linux" and "POSIXLY_CORRECT" not in names
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
+
+
+def _remove_item(program: Started) -> Iterator[PathLoss]:
+    """`Remove-Item -Recurse -Force PATH` of PowerShell, and its short names; names of options may be cut short."""
+    words = list(program.words[1:])
+    lowered = [word.lower() for word in words]
+    # With `-Confirm:$false` it asks nobody.
+    if any(word.startswith(("-wh", "-conf")) and ":" not in word for word in lowered):
+        return
+    is_recursive = any(word.startswith("-r") for word in lowered) or "/s" in lowered
+    values = {at + 1 for at, word in enumerate(lowered) if word.startswith(("-e", "-i", "-fi"))}
+    home = program.scope.given.get("HOME", UNKNOWN) if program.scope else UNKNOWN
+    for at, word in enumerate(words):
+        if at in values or word.startswith("-") or word.lower() in ("/s", "/q", "/f"):
+            continue
+        path = re.sub(rf"(?i)^{UNKNOWN}:(?:userprofile|home)(?=/|$)", lambda _: home, word.replace("\\", "/"))
+        path = re.sub(r"^[A-Za-z]:/*(.*)", r"/\1", path.rstrip(","))
+        yield _make(program, DELETE, path, is_tree=is_recursive)
 
 
 def _is_narrowed_path(path: str) -> bool:
@@ -160,6 +212,9 @@ def _move(program: Started) -> Iterator[PathLoss]:
     last = program.make_absolute((targets or arguments.operands[-1:] or [""])[0])
     if any("*" in path for path in sources) and UNKNOWN not in last and not os.path.isdir(last):
         return
+    # What is there already stays where it is.
+    top = last.rstrip("/")
+    sources = [path for path in sources if program.make_absolute(path).rstrip("/").rpartition("/")[0] != top]
     for path in sources:
         yield _make(program, MOVE, path, is_tree=True)
     if not arguments.has("-n", "--no-clobber"):
@@ -184,7 +239,8 @@ def _mirror(program: Started) -> Iterator[PathLoss]:
 
 def _change_access(program: Started) -> Iterator[PathLoss]:
     arguments = ArgumentList(program.words[1:], "--from --reference -m -x -M -X")
-    if arguments.is_harmless:
+    # Cut as short as this, it may be `--recursive` or `--reference`, and is refused.
+    if arguments.is_harmless or any(option.name in ("--r", "--re") for option in arguments.options):
         return
     operands = arguments.operands
     has_value = arguments.has("--reference") or program.name in ("setfacl", "chattr")
@@ -233,3 +289,4 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl", "chattr"), _change_access),
     "shred": _shred,
 }
+_POWERSHELL_RULES: dict[str, Rule] = dict.fromkeys(("remove-item", "ri", "del", "erase", "rd"), _remove_item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -59,6 +60,10 @@ _TEMPORARY_FOLDERS = frozenset(("tmp", "var/tmp", "private/tmp", "private/var/tm
 _TEMPORARY_STARTS = (*(f"{name}/" for name in _TEMPORARY_FOLDERS), "var/folders/", "private/var/folders/")
 _HARMLESS_DEVICE = re.compile(
     r"/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty.*|cu\..*|console|ptmx|log|dsp|rtc\d*|(?:shm|pts|fd|tcp|udp|snd|input|bus|serial)(?:/.*)?)"
+)
+# The kind of a device without its letter or number, which no device is called.
+_UNFINISHED_DEVICE = re.compile(
+    r"/dev/(?:[shv]d|xvd|pmem|nvme|nvme\d+(?:n|c[A-Z]\w*)|mmcblk|loop|md|nbd|sr|zram|dm-|disk)"
 )
 _WHOLE_CONTENT = re.compile(r"[.?!^\[\]*]*\*[.?!^\[\]*]*")
 
@@ -133,5 +138,8 @@ def is_below(path: str, folder: str) -> bool:
 def is_disk(path: str) -> bool:
     """Whether a path is a device that something is stored on, or the kernel's own switches."""
     path = re.sub("/+", "/", path)
-    on_device = path.startswith("/dev/") and path != "/dev/" and not _HARMLESS_DEVICE.fullmatch(path)
-    return on_device or path == "/proc/sysrq-trigger"
+    if path == "/proc/sysrq-trigger":
+        return True
+    if not path.startswith("/dev/") or path == "/dev/" or _HARMLESS_DEVICE.fullmatch(path):
+        return False
+    return not _UNFINISHED_DEVICE.fullmatch(path) or os.path.exists(path)

@@ -8,6 +8,7 @@ from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardedCall
 from boathook.shell.arguments import list_operands, skip_options
 from boathook.shell.command_reading import read_command
+from boathook.shell.started import quote_word
 from boathook.shell.started_program import Started
 
 # Programs that start the command behind one of their words. "" is the first operand: a machine, or a file.
@@ -60,9 +61,11 @@ def _iter_programs(programs: tuple[Started, ...]) -> Iterator[Started]:
         if not words:
             continue
         is_text = program.name == "ssh" or (len(words) == 1 and " " in words[0])
-        text = " ".join(words) if is_text else " ".join(map(_quote, words))
+        text = " ".join(words) if is_text else " ".join(map(quote_word, words))
         inner = read_command(text, program.folder).programs[:_MAX_CARRIED]
-        yield from (one.replace(input_text=one.input_text or program.input_text) for one in inner)
+        for one in inner:
+            started_by = (*program.started_by, program.name, *one.started_by)
+            yield one.replace(input_text=one.input_text or program.input_text, started_by=started_by)
 
 
 def _find_carried_words(program: Started) -> list[str]:
@@ -74,10 +77,6 @@ def _find_carried_words(program: Started) -> list[str]:
         if marker in rest:
             return skip_options(rest[rest.index(marker) + 1 :], "-a --app -n -s --service")
     return []
-
-
-def _quote(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def list_operands_of(program: Started) -> list[str]:

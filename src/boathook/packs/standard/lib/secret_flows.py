@@ -18,68 +18,26 @@ from secret_paths import (
     find_secret_path,
     show_path,
 )
+from secret_printers import is_secret_printer
 from written_commands import list_pipes
 
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardedCall
 from boathook.shell.arguments import UNKNOWN, find_option_values, list_operands, skip_options
 from boathook.shell.path_changes import list_path_changes
+from boathook.shell.started import SUBSTITUTION
 from boathook.shell.started_program import Started
 
 # Programs that print the files that they are called with, or parts of them.
 _PRINTERS = frozenset(
     (
-        *(
-            "cat",
-            "tac",
-            "head",
-            "tail",
-            "less",
-            "more",
-            "most",
-            "bat",
-            "batcat",
-            "nl",
-            "strings",
-            "xxd",
-            "od",
-            "hexdump",
-        ),
-        *(
-            "hd",
-            "base64",
-            "base32",
-            "basenc",
-            "uuencode",
-            "sort",
-            "uniq",
-            "cut",
-            "column",
-            "paste",
-            "fold",
-            "fmt",
-            "rev",
-        ),
-        *("diff", "colordiff", "sdiff", "comm", "join", "jq", "yq", "gron", "xmllint", "view", "pr", "expand", "iconv"),
-        *(
-            "split",
-            "csplit",
-            "tee",
-            "pv",
-            "bzcat",
-            "zcat",
-            "xzcat",
-            "gzcat",
-            "look",
-            "date",
-            "xargs",
-            "type",
-            "ul",
-            "ccat",
-        ),
-        *("glow", "hexyl", "dos2unix", "pygmentize", "highlight", "source-highlight", "rich", "dasel", "miller", "mlr"),
-        *("pbcopy", "xclip", "xsel", "wl-copy", "clip.exe", "openssl", "gpg", "age", "sops", "envsubst", "lolcat"),
-        *("Get-Content", "gc", "ansible-vault", "dotenv-linter", "cpio", "shasum-c", "tr", "crontab"),
+        *("cat", "tac", "head", "tail", "less", "more", "most", "bat", "batcat", "nl", "strings", "xxd", "od"),
+        *("hexdump", "hd", "base64", "base32", "basenc", "uuencode", "sort", "uniq", "cut", "column", "paste"),
+        *("fold", "fmt", "rev", "diff", "colordiff", "sdiff", "comm", "join", "jq", "yq", "gron", "xmllint", "view"),
+        *("pr", "expand", "iconv", "split", "csplit", "tee", "pv", "bzcat", "zcat", "xzcat", "gzcat", "look", "date"),
+        *("xargs", "type", "ul", "ccat", "glow", "hexyl", "dos2unix", "pygmentize", "highlight", "source-highlight"),
+        *("rich", "dasel", "miller", "mlr", "pbcopy", "xclip", "xsel", "wl-copy", "clip.exe", "openssl", "gpg"),
+        *("age", "envsubst", "lolcat", "Get-Content", "gc", "dotenv-linter", "cpio", "shasum-c", "tr", "crontab"),
     )
 )
 # Programs that search in files: the first operand is what they search for, unless an option has it.
@@ -93,51 +51,22 @@ _QUIET_SEARCH = re.compile(
 )
 _ARCHIVERS = frozenset(
     (
-        *(
-            "tar",
-            "bsdtar",
-            "gtar",
-            "zip",
-            "7z",
-            "7za",
-            "gzip",
-            "bzip2",
-            "xz",
-            "zstd",
-            "lz4",
-            "pigz",
-            "brotli",
-            "compress",
-        ),
-        "ar",
-        "rar",
+        *("tar", "bsdtar", "gtar", "zip", "7z", "7za", "gzip", "bzip2", "xz", "zstd", "lz4", "pigz", "brotli"),
+        *("compress", "ar", "rar"),
     )
 )
 _COMPRESSED_ENDINGS = {"gzip": ".gz", "pigz": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "lz4": ".lz4"}
 # Words of the shell that take a text by `<`, and shells.
 _TEXT_TAKERS = ("read", "mapfile", "readarray", "sh", "bash", "zsh", "dash", "source")
 _COPIERS = frozenset(("cp", "gcp", "install", "ln", "link", "rsync", "scp", "ditto", "rclone", "sftp", "pax"))
-# Commands that print secrets that are in no file of the command: a program, and words that must be among its arguments.
-SECRET_PRINTERS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("security", ("dump-keychain", "find-generic-password", "find-internet-password", "export")),
-    ("gpg", ("--export-secret-keys", "--export-secret-subkeys")),
-    ("gh", ("token",)),
-    ("gcloud", ("print-access-token", "print-identity-token")),
-    ("aws", ("get-session-token", "get-login-password", "export-credentials")),
-    ("az", ("get-access-token",)),
-    ("pass", ("show",)),
-    ("op", ("read",)),
-    ("secret-tool", ("lookup",)),
-    ("kubectl", ("--raw",)),
-    ("docker-credential-desktop", ("get",)),
-    ("vault", ("read", "get")),
-    ("bw", ("get", "export")),
-    ("heroku", ("auth:token",)),
-    ("ssh-keygen", ("-y",)),
-    ("lpass", ("show", "export")),
+# Programs that show what they read, or a part of it. What goes into others is not seen.
+_SHOWING = frozenset(
+    (
+        *("cat", "tac", "head", "tail", "less", "more", "bat", "nl", "jq", "yq", "gron", "base64", "base32", "xxd"),
+        *("od", "hexdump", "cut", "tr", "sort", "uniq", "column", "fold", "rev", "tee", "strings", "grep", "egrep"),
+        *("rg", "sed", "gsed", "awk", "gawk", "perl", "echo", "printf", "xargs"),
+    )
 )
-# Of these, those whose output alone gives a whole store away. The others are the way that tools hand a secret on.
-_STORE_DUMPS = ("dump-keychain", "--export-secret-keys", "--export-secret-subkeys", "export-credentials", "export")
 _NAMES_ONLY = re.compile(r"s([/|#,])=\.\*\1|\{\s*print \$1\s*\}|\^\[[\w-]+\][*+]=?|\[\^=\]")
 _QUOTED = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"")
 _CODE_READS = re.compile(
@@ -170,7 +99,18 @@ class SecretFlows:
         self._secrets: dict[int, list[SecretPath]] = {}
         # What reads the output of a program, by the identity of the program.
         self.consumers: dict[int, list[Started]] = {}
+        # The last program of each name: it may have started the next one.
+        last: dict[str, Started] = {}
+        self._starters: dict[int, Started] = {}
+        # The programs that print the words which another one is substituted in.
+        self._printers: dict[int, list[Started]] = {}
+        self._shown: dict[int, bool] = {}
         for program in self.programs:
+            if program.started_by and program.started_by[-1] in last:
+                self._starters[id(program)] = last[program.started_by[-1]]
+            last[program.name] = program
+            for source in program.substituted if program.name in ("echo", "printf") else ():
+                self._printers.setdefault(id(source), []).append(program)
             for feeder in program.feeders[-_MAX_FEEDERS:]:
                 self.consumers.setdefault(id(feeder), []).append(program)
             self._follow(program)
@@ -193,7 +133,8 @@ class SecretFlows:
     def _list_targets(self, program: Started) -> Iterator[str]:
         changes = list_path_changes(program) if program.name not in ("rsync", "scp") else None
         for path in (*program.outputs, *(change.path for change in changes or ())):
-            yield self.normalize(program, path)
+            if path != "-":
+                yield self.normalize(program, path)
         if ending := _COMPRESSED_ENDINGS.get(program.name):
             endings = [*find_option_values(list(program.words[1:]), "-S", "--suffix"), ending]
             for word in list_operands(program.words[1:]):
@@ -265,18 +206,31 @@ class SecretFlows:
             if found := self.judge(program, word):
                 yield found
 
+    def is_shown(self, program: Started) -> bool:
+        """Whether what a program prints is seen: it goes into no file, no variable, and no program that keeps it."""
+        key = id(program)
+        if key not in self._shown:
+            # A program that comes back to itself shows nothing.
+            self._shown[key] = False
+            starter = self._starters.get(key)
+            if SUBSTITUTION in program.started_by:
+                is_shown = any(map(self.is_shown, self._printers.get(key, [])))
+            else:
+                is_shown = starter is None or self.is_shown(starter)
+            is_kept = program.outputs or not all(map(_shows_input, self.consumers.get(key, [])))
+            self._shown[key] = is_shown and not is_kept
+        return self._shown[key]
+
     def list_inputs(self, name: str) -> list[str]:
         """Return the files that programs of a name read by `<`."""
         return [path for one in self._redirected if name in one.words for path in one.inputs]
 
 
-def is_secret_printer(program: Started) -> bool:
-    arguments = program.words[1:]
-    return any(program.name == name and any(word in arguments for word in words) for name, words in SECRET_PRINTERS)
-
-
-def is_store_dump(program: Started) -> bool:
-    return is_secret_printer(program) and any(word in _STORE_DUMPS for word in program.words[1:])
+def _shows_input(program: Started) -> bool:
+    is_showing = program.name in _SHOWING or "json.tool" in program.words
+    if "grep" in program.name or program.name == "rg":
+        is_showing = not any(map(_QUIET_SEARCH.fullmatch, program.words[1:]))
+    return is_showing and not is_names_only(program) and not program.outputs
 
 
 def is_dump(program: Started) -> bool:
@@ -296,13 +250,18 @@ def is_dump(program: Started) -> bool:
 def takes_whole_folders(program: Started) -> bool:
     """Whether a program reads everything in a folder that it is called with."""
     if program.name in (*_ARCHIVERS, "rsync", "rclone", "rg", "ag", "ack", "ditto"):
-        return True
+        return not packs_folders_empty(program)
     letters = "".join(word for word in program.words[1:] if re.fullmatch(r"-[A-Za-z]+", word))
     return ("r" in letters.lower() or "a" in letters or "--recursive" in program.words) and program.name in (
         *_COPIERS,
         *_SEARCHERS,
         "diff",
     )
+
+
+def packs_folders_empty(program: Started) -> bool:
+    """Whether a program packs folders without what is in them: `tar --no-recursion`."""
+    return "--no-recursion" in program.words and "--recursion" not in program.words
 
 
 def list_read_words(program: Started) -> list[str]:

@@ -12,6 +12,10 @@ from functools import cache
 
 _A, _H, _L, _W = "[A-Za-z0-9]", "[A-Fa-f0-9]", "[a-z0-9]", r"[\w-]"
 _UUID = rf"{_H}{{8}}-{_H}{{4}}-{_H}{{4}}-{_H}{{4}}-{_H}{{12}}"
+# As a UUID, of any letters.
+_ID = rf"{_L}{{8}}-(?:{_L}{{4}}-){{3}}{_L}{{12}}"
+# Lines such as `Proc-Type: 4,ENCRYPTED`, which may be before a key.
+_KEY_LINES = r"(?:[A-Z][A-Za-z-]{2,20}: [^\n\\]{1,100}(?:\\n|\\r|\s)+){0,4}"
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     # Code hosts and registries
     "a GitHub token": (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_A}{{36,}}"),
@@ -44,7 +48,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a Codecov token": (("codecov_",), rf"{_A}{{32,}}"),
     "a Buildkite token": (("bkua_", "bkat_"), rf"{_A}{{40}}"),
     "a CircleCI token": (("CCIPAT_", "CCIPRJ_"), rf"{_A}{{22}}_{_H}{{40}}"),
-    "a Harness token": (("pat.", "sat."), rf"{_W}{{22}}\.{_H}{{24}}\.{_A}{{20}}"),
+    "a Harness token": (("pat.", "sat."), rf"{_W}{{22}}\.{_A}{{24}}\.{_A}{{20}}"),
     "an Octopus Deploy key": (("API-",), r"[A-Z0-9]{26}"),
     "a Scalingo token": (("tk-us-",), rf"{_W}{{48}}"),
     # Clouds and platforms
@@ -126,19 +130,19 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a RunPod key": (("rpa_",), r"[A-Z0-9]{40,}"),
     "a Jina key": (("jina_",), rf"{_H}{{32}}{_W}{{28}}"),
     # Talk and mail
-    "a Slack token": (("xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-"), r"[0-9]{1,}-?[A-Za-z0-9-]{9,}"),
-    "a Slack app token": (("xapp-",), r"\d-[A-Z0-9]+-\d+-[A-Za-z0-9]+"),
+    "a Slack token": (("xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-"), r"[0-9]{1,}-?[A-Za-z0-9-]{9,}"),
+    "a Slack app token": (("xapp-",), rf"\d-{_A}+-\d+-{_A}+"),
     "a Slack configuration token": (("xoxe.xoxb-", "xoxe.xoxp-", "xoxe-"), r"\d-[A-Z0-9a-z]{100,}"),
-    "a Slack workspace token": (("xoxa-2-", "xoxr-2-"), rf"{_A}{{8,48}}"),
+    "a Slack workspace token": (("xoxa-", "xoxr-"), rf"(?:\d-)?{_A}{{8,48}}"),
     "a Slack webhook": (("hooks.slack.com/",), r"(?:services|workflows|triggers)/[A-Za-z0-9+/]{40,80}"),
     "a Discord webhook": (("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"), rf"\d{{17,20}}/{_W}{{60,}}"),
-    "a Teams webhook": ((".webhook.office.com/webhookb2/",), rf"{_UUID}@{_UUID}/IncomingWebhook/{_H}{{32}}/{_UUID}"),
+    "a Teams webhook": ((".webhook.office.com/webhookb2/",), rf"{_ID}@{_ID}/IncomingWebhook/{_L}{{32}}/{_ID}"),
     "a Telegram bot token": (("api.telegram.org/bot",), rf"\d{{5,16}}:A{_W}{{34}}"),
     "a SendGrid key": (("SG.",), r"[\w=-]{20,24}\.[\w=-]{39,50}|(?<=SG\.)[\w=.-]{66}"),
     "a Mailgun key": (("key-", "pubkey-"), rf"{_H}{{32}}"),
     "a Brevo key": (("xkeysib-", "xsmtpsib-"), rf"{_H}{{64}}-{_A}{{16}}"),
     "a Resend key": (("re_",), rf"{_A}{{8}}_{_A}{{24}}"),
-    "a Twilio key": (("SK",), r"[0-9a-f]{32}"),
+    "a Twilio key": (("SK",), rf"{_H}{{32}}"),
     "a Courier key": (("pk_prod_", "pk_test_"), r"[A-Z0-9]{28}"),
     # Payment and shops
     "a Stripe key": (
@@ -150,12 +154,14 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a PayPal or Braintree token": (("access_token$production$", "access_token$sandbox$"), rf"{_L}{{16}}\${_H}{{32}}"),
     "a Shopify token": (("shpat_", "shpca_", "shppa_", "shpss_", "shpua_"), rf"{_H}{{32}}"),
     "a Razorpay key": (("rzp_live_",), rf"{_A}{{14}}"),
-    "a Flutterwave key": (("FLWSECK_TEST-", "FLWSECK-", "FLWPUBK_TEST-"), r"(?:[a-h0-9]{32}-X|[a-h0-9]{12})"),
+    "a Flutterwave key": (("FLWSECK_TEST-", "FLWSECK-", "FLWPUBK_TEST-"), r"(?:[a-hA-H0-9]{32}-X|[a-hA-H0-9]{12})"),
     "a Duffel token": (("duffel_test_", "duffel_live_"), r"[\w=-]{43}"),
     "an EasyPost key": (("EZAK", "EZTK"), rf"{_A}{{54}}"),
     "a Shippo token": (("shippo_live_", "shippo_test_"), rf"{_H}{{40}}"),
     "a Plaid token": (("access-sandbox-", "access-development-", "access-production-"), _UUID),
     "a Facebook token": (("EAAM", "EAAC"), rf"{_A}{{100,}}"),
+    "a Facebook app token": (("|", "%7C", "%"), rf"{_W}{{27,40}}"),
+    "a Freemius key": (("sk_",), r"\S{29}(?=[\"'])"),
     "a Polar token": (("polar_oat_", "polar_pat_"), rf"{_A}{{32,}}"),
     # Watching, teams, content
     "a New Relic key": (("NRAK-",), rf"{_A}{{27}}"),
@@ -188,7 +194,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "an Intra42 secret": (("s-s4t2ud-", "s-s4t2af-"), rf"{_H}{{64}}"),
     "an Authress key": (
         ("sc_", "ext_", "scauth_", "authress_"),
-        rf"{_A}{{5,30}}\.{_A}{{4,6}}\.acc[_-][a-z0-9-]{{10,32}}\.[\w+/=-]{{30,120}}",
+        rf"{_A}{{5,30}}\.{_A}{{4,6}}\.acc[_-][A-Za-z0-9-]{{10,32}}\.[\w+/=-]{{30,120}}",
     ),
     "a MaxMind key": (("_mmk",), r""),
     "a Mapbox secret token": (("sk.eyJ",), rf"{_W}{{40,}}\.{_W}{{20,}}"),
@@ -199,8 +205,8 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a Zapier webhook": (("hooks.zapier.com/hooks/catch/",), rf"\d+/{_A}{{5,}}"),
     # Forms without a service
     "a private key": (
-        ("-----BEGIN ",),
-        r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n|\\r|\s)*[A-Za-z0-9+/=]{16,}",
+        ("-----BEGIN",),
+        rf"[ A-Z0-9_-]{{0,100}}PRIVATE KEY(?: BLOCK)?-----(?:\\n|\\r|\s)*{_KEY_LINES}[A-Za-z0-9+/=]{{16,}}",
     ),
     "an age key": (("AGE-SECRET-KEY-1",), r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     "a PuTTY key": (("PuTTY-User-Key-File-",), r"[23]: \S+\s+Encryption: \S+"),
@@ -208,7 +214,12 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         ("aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey"),
         r"[\"']?\s*[:=]\s*[\"']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
     ),
-    "a signed web token": (("eyJ",), r"[\w-]{15,}\.eyJ[\w-]{20,}\.[\w-]{20,}"),
+    "a signed web token": (("ey",), rf"{_W}{{17,}}\.ey[\w/\\-]{{17,}}\.(?:[\w/\\-]{{10,}}={{0,2}})?"),
+    "an encoded web token": (("ZXlK",), r"[\w+/\r\n-]{40,}={0,2}"),
+    "a NuGet password": (
+        ('<add key="ClearTextPassword"', '<add key="Password"'),
+        r"\s*value=\"(?![%$#{])[^\"\n]{8,}\"\s*/>",
+    ),
 }
 # Rows whose literal is in the middle or at the end: what must be before it.
 _BEFORE: dict[str, str] = {
@@ -216,6 +227,8 @@ _BEFORE: dict[str, str] = {
     "a Terraform token": rf"{_A}{{14}}",
     "a MaxMind key": rf"{_A}{{6}}_{_A}{{29}}",
     "a Sidekiq address": rf"{_H}{{8}}:{_H}{{8}}@",
+    "a Facebook app token": r"(?<![\w.-])\d{15,16}",
+    "a Freemius key": r"secret_key[\"']\s*=>\s*[\"']",
     "a Teams webhook": r"https://\w+",
 }
 # Marks of samples in manuals and tests.
@@ -236,6 +249,8 @@ _EXCUSE = "secret-scan: allow"
 _MAX_CHARS = 4_000_000
 # Rows about text that is not random.
 _NOT_RANDOM = frozenset(("a Flutterwave key", "a PuTTY key", "a Sidekiq address", "an AWS secret key", "a private key"))
+# Rows whose secrets may have letters of one case alone.
+_ONE_CASE = frozenset(("a Hugging Face token",))
 
 
 class FoundSecret:
@@ -283,7 +298,7 @@ def _is_secret(name: str, match: re.Match[str], text: str) -> bool:
         return False
     literals = KINDS[name][0]
     tail = token[max((len(one) for one in literals if token.startswith(one)), default=0) :]
-    return name in _NOT_RANDOM or _looks_random(tail)
+    return name in _NOT_RANDOM or _looks_random(tail, may_be_one_case=name in _ONE_CASE)
 
 
 def _is_excused(text: str, match: re.Match[str]) -> bool:
@@ -292,14 +307,14 @@ def _is_excused(text: str, match: re.Match[str]) -> bool:
     return _EXCUSE in text[start : end if end >= 0 else len(text)][:2000]
 
 
-def _looks_random(tail: str) -> bool:
+def _looks_random(tail: str, *, may_be_one_case: bool) -> bool:
     """Whether a text looks drawn by chance: many different signs, and not words."""
     counts = [tail.count(sign) for sign in set(tail)]
     size = len(tail)
     entropy = -sum(count / size * math.log2(count / size) for count in counts) if size else 0.0
     wanted = min(3.0, math.log2(size) - 0.6) if size > 1 else 0.0
     has_digit_or_cases = any(sign.isdigit() for sign in tail) or (tail != tail.lower() and tail != tail.upper())
-    return entropy >= wanted and has_digit_or_cases
+    return entropy >= wanted and (may_be_one_case or has_digit_or_cases)
 
 
 def find_secret_line(text: str, secret: FoundSecret) -> int:

@@ -137,6 +137,8 @@ _FREE = (
 _PATTERN_SIGNS = re.compile(r"[*?\[\]]")
 _EXTENDED_PATTERN = re.compile(r"[@?*+!]\(([^()|]*)(?:\|[^()]*)?\)")
 _SAVED_ENDINGS = re.compile(r"(?:\.(?:bak|backup|old|orig|save|copy|gz|\d+)|~)$")
+# What many files have in common that are called after `*`.
+_ENDING = re.compile(r"(?<=[*?\]])\.\w+$")
 _MAX_LOOKED_AT = 3000
 _KEY_HEADER = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY")
 
@@ -276,7 +278,9 @@ def _matches(part: str, row: str) -> bool:
         # A pattern such as `*` is no name yet.
         return part == row or bool(_remove_pattern(part)) or row == "*"
     is_pattern = _PATTERN_SIGNS.search(part) is not None
-    return is_pattern and len(_remove_pattern(part)) > 2 and fnmatchcase(row, part)
+    # `.e*` is mostly one file; `e*` may be many.
+    known = len(_remove_pattern(_ENDING.sub("", part))) + (2 if part.startswith(".") else 0)
+    return is_pattern and known > 2 and fnmatchcase(row, part)
 
 
 def _remove_pattern(text: str) -> str:

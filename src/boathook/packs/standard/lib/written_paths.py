@@ -36,6 +36,19 @@ class WrittenPath:
         """Whether there is such a file now."""
         return UNKNOWN not in self.path and os.path.exists(self.path)
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is certain that there is no such file now."""
+        if UNKNOWN in self.path or not set("*?[{").isdisjoint(self.path) or not self.path.startswith("/"):
+            return False
+        try:
+            os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except (OSError, ValueError):
+            return False
+        return False
+
     def matches(self, patterns: Any) -> bool:
         """Whether the path is one of some patterns: of a name, or of the end of a path, or of a folder (`x/`)."""
         name = self.path.rpartition("/")[2]

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-_DEFAULT = ("conflicts", "uncommitted")
+_DEFAULT = ("conflicts",)
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-_MARK = re.compile(rb"(?m)^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ")
+# One after the other, so that a long file takes no longer than its length.
+_MARKS = [re.compile(mark) for mark in (rb"(?m)^<{7} ", rb"(?m)^={7}$", rb"(?m)^>{7} ")]
 _MAX_NAMED, _MAX_BYTES = 10, 1_000_000
 
 
@@ -42,11 +43,12 @@ def _check_conflicts(status: list[str]) -> str:
     changed = [line[3:].rpartition(" -> ")[2] for line in status if line[:2].strip() and line[:2] != "??"]
     marked = [path for path in changed if path not in conflicts and _has_marks(Path(path))]
     if conflicts or marked:
-        return f"These files have conflicts: {_name_some([*conflicts, *marked])}. Resolve them, and check the result."
+        names = _name_some([*conflicts, *marked])
+        return f"These files have conflicts: {names}. Resolve them and check the result, or say why they stay."
     folder = Path((_ask_git("rev-parse", "--git-dir") or "").strip() or ".git")
     unfinished = [name for name in _UNFINISHED if (folder / name).exists()]
     return (
-        f"A merge or rebase is not finished ({unfinished[0]}). Finish it, or go back by `--abort`."
+        f"A merge or rebase is not finished ({unfinished[0]}). Finish it if you began it; else leave it, and say so."
         if unfinished
         else ""
     )
@@ -54,10 +56,18 @@ def _check_conflicts(status: list[str]) -> str:
 
 def _has_marks(path: Path) -> bool:
     try:
+        # Something else than a file could be opened only when somebody writes to it.
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
-            return _MARK.search(file.read(_MAX_BYTES)) is not None
+            text = file.read(_MAX_BYTES)
     except OSError:
         return False
+    at: int | None = 0
+    for mark in _MARKS:
+        match = mark.search(text, at) if at is not None else None
+        at = match.end() if match else None
+    return at is not None
 
 
 def _check_uncommitted(status: list[str]) -> str:
@@ -93,7 +103,7 @@ _CHECKS: dict[str, Callable[[list[str]], str]] = {
 
 def main() -> int:
     """Return 2 if something is left to do, with what it is on stderr."""
-    json.load(sys.stdin)
+    event = json.load(sys.stdin)
     settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
     os.chdir(os.environ.get("AGENT_PROJECT_DIR") or ".")
     top = _ask_git("rev-parse", "--show-toplevel")
@@ -101,6 +111,9 @@ def main() -> int:
         return 0
     os.chdir(top.strip())
     wanted = settings.get("require", _DEFAULT)
+    # The agent was sent back already. Conflicts may be the person's, so that it can only say so.
+    if event.get("stop_hook_active"):
+        wanted = [word for word in wanted if word != "conflicts"]
     unknown = [word for word in wanted if word not in _CHECKS]
     if unknown:
         print(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from call_programs import list_host_programs
+from call_programs import list_host_programs, may_answer
 from command_rules import CommandRule, ProgramOptions, judge_programs, read_arguments
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
@@ -16,12 +16,37 @@ _COMPOSES = "docker-compose podman-compose nerdctl-compose"
 _LIST_VOLUMES = "See what is there with `volume ls`, and back up what is needed first"
 _NAME_THEM = "List them first (`ps -a`, `image ls`), and delete by name only those that you made"
 _KEEP_VOLUMES = "`down` without `-v` stops the services and keeps their data"
+# Without it, a prune asks by itself.
+_FORCE = "-f --force"
 _VM_STOP = "Stop it instead (it keeps its disk), or export it first"
 _RULES = (
-    CommandRule(_ENGINES, "system prune|reset", "deletes everything that is not in use at the moment", _NAME_THEM),
-    CommandRule(_ENGINES, "volume rm|remove|prune", "deletes volumes and all data in them", _LIST_VOLUMES, operands=2),
-    CommandRule(_ENGINES, "container|pod prune", "deletes every container that does not run at the moment", _NAME_THEM),
-    CommandRule(_ENGINES, "image prune", "deletes every image that no container uses", _NAME_THEM, needs="-a --all"),
+    CommandRule(
+        _ENGINES,
+        "system prune",
+        "deletes everything that is not in use at the moment",
+        _NAME_THEM,
+        confirmed=_FORCE,
+    ),
+    CommandRule(_ENGINES, "system reset", "deletes all containers, images and volumes", _NAME_THEM),
+    CommandRule(
+        _ENGINES, "volume prune", "deletes volumes and all data in them", _LIST_VOLUMES, operands=2, confirmed=_FORCE
+    ),
+    CommandRule(_ENGINES, "volume rm|remove", "deletes volumes and all data in them", _LIST_VOLUMES, operands=2),
+    CommandRule(
+        _ENGINES,
+        "container|pod prune",
+        "deletes every container that does not run at the moment",
+        _NAME_THEM,
+        confirmed=_FORCE,
+    ),
+    CommandRule(
+        _ENGINES,
+        "image prune",
+        "deletes every image that no container uses",
+        _NAME_THEM,
+        needs="-a --all",
+        confirmed=_FORCE,
+    ),
     CommandRule(_ENGINES, "rm", "deletes running containers", _NAME_THEM, needs="-f --force -a --all"),
     CommandRule(
         _ENGINES, "container|pod rm|remove", "deletes running containers", _NAME_THEM, needs="-f --force -a --all"
@@ -70,11 +95,14 @@ _RULES = (
         _ENGINES, "machine rm|reset", "deletes a virtual machine with all containers and volumes in it", _VM_STOP
     ),
     CommandRule(
-        "minikube kind k3d colima limactl lima multipass k3s-uninstall.sh",
+        "minikube kind k3d colima limactl lima k3s-uninstall.sh",
         "delete|purge",
         "deletes a local cluster or virtual machine with its data",
         _VM_STOP,
     ),
+    # What it deletes can be had back by `multipass recover`, until it is purged.
+    CommandRule("multipass", "purge", "deletes virtual machines with their data", _VM_STOP),
+    CommandRule("multipass", "delete", "deletes a virtual machine with its data", _VM_STOP, needs="-p --purge"),
     CommandRule("k3d kind", "cluster delete", "deletes a local cluster with its data", _VM_STOP),
     CommandRule(
         "vagrant", "destroy", "deletes a virtual machine with its disk", "`vagrant halt` stops it and keeps it"
@@ -117,7 +145,7 @@ _OPTIONS = {
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
     programs = list_host_programs(call)
-    return judge_programs(programs, _RULES, _OPTIONS) or _judge_all_containers(programs)
+    return judge_programs(programs, _RULES, _OPTIONS, has_answer=may_answer(call)) or _judge_all_containers(programs)
 
 
 def _judge_all_containers(programs: Sequence[Started]) -> GuardAnswer | None:

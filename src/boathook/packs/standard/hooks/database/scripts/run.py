@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from call_programs import may_answer
 from program_list import (
     find_called_tool,
     has_command_words,
@@ -15,7 +17,6 @@ from program_list import (
     list_operands_of,
 )
 from sql_rules import find_destructive_code, find_destructive_documents, find_destructive_sql
-from written_commands import list_pipes
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN, find_option_values
@@ -113,8 +114,9 @@ _RESETS: tuple[tuple[str, str, str], ...] = (
     ("mix", "ecto.reset", ""),
     ("mix", "ecto.rollback", "--all"),
     ("mix", "ash.reset", ""),
-    ("dotnet", "ef database drop", ""),
-    ("dotnet-ef", "database drop", ""),
+    # These ask by themselves without it (see `_ASKING`).
+    ("dotnet", "ef database drop", "-f --force"),
+    ("dotnet-ef", "database drop", "-f --force"),
     ("flyway", "clean", ""),
     ("liquibase", "dropAll", ""),
     ("liquibase", "drop-all", ""),
@@ -131,7 +133,7 @@ _RESETS: tuple[tuple[str, str, str], ...] = (
     ("doctrine", "orm:schema-tool:drop", ""),
     ("diesel", "database reset", ""),
     ("diesel", "migration redo", "--all -a"),
-    ("sqlx", "database drop", ""),
+    ("sqlx", "database drop", "-y"),
     ("sqlx", "database reset", ""),
     ("sea-orm-cli", "migrate fresh", ""),
     ("sea-orm-cli", "migrate reset", ""),
@@ -177,6 +179,8 @@ _RESETS: tuple[tuple[str, str, str], ...] = (
     ("etcdctl", "del", "--prefix --from-key"),
 )
 _RESETS_OF = {name: [row for row in _RESETS if row[0] == name] for name in {row[0] for row in _RESETS}}
+# What asks by itself; something else in the call may answer.
+_ASKING = ("ef database drop", "database drop")
 _PACKAGE_MANAGERS = ("yarn", "pnpm", "bun", "npm")
 _SCRIPT_RUNNERS = (
     "npm",
@@ -246,10 +250,10 @@ def _iter_texts(value: Any) -> Iterator[str]:
 
 
 def _find_deletion(call: GuardedCall, program: Started) -> str:
-    return _find_sql(call, program) or _find_reset(program) or _find_script(program) or _find_code(program)
+    return _find_sql(program) or _find_reset(call, program) or _find_script(program) or _find_code(program)
 
 
-def _find_sql(call: GuardedCall, program: Started) -> str:
+def _find_sql(program: Started) -> str:
     name, rest = program.name, list(program.words[1:])
     if name in _REDIS_CLIENTS:
         words = [word.upper() for word in (*rest, *program.input_text.split())]
@@ -266,27 +270,31 @@ def _find_sql(call: GuardedCall, program: Started) -> str:
     options, files = _SQL_CLIENTS[name]
     texts = [*find_option_values(rest, *filter(None, options)), program.input_text]
     texts += list_operands_of(program) if "" in options else []
-    files_read = [*find_option_values(rest, *files), *_list_piped_files(call, program)]
-    texts += [_read_file(program.make_absolute(path)) for path in files_read]
+    files_read = [*map(program.make_absolute, find_option_values(rest, *files)), *_list_piped_files(program)]
+    texts += [_read_file(path) for path in files_read]
     return next((f"{name}: {found}" for text in texts if text and (found := find_destructive_sql(text))), "")
 
 
-def _list_piped_files(call: GuardedCall, program: Started) -> list[str]:
+def _list_piped_files(program: Started) -> list[str]:
     """Return the files that a client reads by `<`, or from `cat` before it in a pipe."""
-    inputs = [path for pipe in list_pipes(call) for one in pipe if one.name == program.name for path in one.inputs]
-    return [*inputs, *(word for one in program.feeders if one.name == "cat" for word in list_operands_of(one))]
+    printers = [one for one in program.feeders if one.name == "cat"]
+    printed = [one.make_absolute(word) for one in printers for word in list_operands_of(one)]
+    return [*map(program.make_absolute, program.input_paths), *printed]
 
 
 def _read_file(path: str) -> str:
     """Return the statements of a file of this machine, "" if it cannot be read."""
     try:
+        # Something else than a file could be opened only when somebody writes to it.
+        if not os.path.isfile(path):
+            return ""
         with open(path, "rb") as file:
             return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
 
 
-def _find_reset(program: Started) -> str:
+def _find_reset(call: GuardedCall, program: Started) -> str:
     name, operands = find_called_tool(program, _RESETS_OF)
     # Package managers start the programs of packages by their names.
     if name in _PACKAGE_MANAGERS and (called := [word for word in operands if word not in ("run", "exec")]):
@@ -294,8 +302,10 @@ def _find_reset(program: Started) -> str:
     for _, words, options in _RESETS_OF.get(name, ()):
         wanted = words.split()
         plain = {word.partition("=")[0] for word in program.words[1:]}
-        if has_command_words(operands, wanted) and (not options or any(one in plain for one in options.split())):
-            if name in ("alembic", "flask") and not _is_whole_downgrade(operands):
+        is_answered = words in _ASKING and may_answer(call)
+        is_meant = not options or is_answered or any(one in plain for one in options.split())
+        if has_command_words(operands, wanted) and is_meant:
+            if name in ("alembic", "flask") and not _is_whole_downgrade(program):
                 continue
             return " ".join((name, *wanted, *(one for one in options.split() if one in plain)))
     if name in ("manage.py", "django-admin") and operands[:1] == ["migrate"] and operands[-1:] == ["zero"]:
@@ -303,8 +313,9 @@ def _find_reset(program: Started) -> str:
     return ""
 
 
-def _is_whole_downgrade(operands: list[str]) -> bool:
-    target = operands[-1]
+def _is_whole_downgrade(program: Started) -> bool:
+    # A number of steps, as in `-1`, is no option.
+    target = [word for word in program.words[1:] if not word.startswith("-") or word[1:].isdigit()][-1]
     return target in ("base", "downgrade") or UNKNOWN in target
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from fnmatch import fnmatch
 
+from argument_list import ArgumentList
 from call_programs import list_host_programs
 from git_call import GitCall, iter_git_calls
 from git_state import GitState, GitStates
-from path_losses import DELETE, list_path_losses
+from path_losses import DELETE, PathLoss, list_path_losses
 from places import is_below
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.shell.arguments import UNKNOWN
 from boathook.shell.started_program import Started
 
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
@@ -30,8 +33,10 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     states, saved = GitStates(), _SavedWork(call)
     judges_deletes = call.settings.get("deletes", True)
     for program in list_host_programs(call):
-        is_delete = judges_deletes and program.name in _DELETERS and not saved.has_untracked
+        is_delete = judges_deletes and program.name.lower() in _DELETERS and not saved.has_untracked
         if is_delete and (reason := _judge_delete(program, call, states)):
+            return ask(reason)
+        if reason := _judge_overwrite(program, call, states, is_saved=saved.has_untracked or not judges_deletes):
             return ask(reason)
         for git in iter_git_calls([program]):
             rule = _RULES.get(git.subcommand)
@@ -136,8 +141,13 @@ def _list_paths(git: GitCall) -> list[str]:
 def _checkout(git: GitCall, state: GitState) -> str:
     """`git checkout` of paths, or by force."""
     operands = git.operands
-    # Both sides of a conflict are in commits.
-    if git.has("-p", "--patch", "--orphan", "--ours", "--theirs"):
+    if git.has("-p", "--patch", "--orphan"):
+        return ""
+    # Both sides of a conflict are in commits. Other files are thrown away as without these options.
+    if git.has("--ours", "--theirs") and state.has_conflicts(git.arguments.behind or operands) is not False:
+        return ""
+    # Git refuses two versions.
+    if git.arguments.behind and len(operands) - len(git.arguments.behind) > 1:
         return ""
     if git.has("-f", "--force"):
         return _describe("`git checkout -f` throws away", is_there=state.has_changes())
@@ -166,6 +176,9 @@ def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
 
 
 def _switch(git: GitCall, state: GitState) -> str:
+    # Git refuses two branches.
+    if len(git.operands) > 1:
+        return ""
     if git.has("-f", "--force", "--discard-changes"):
         return _describe("`git switch --discard-changes` throws away", is_there=state.has_changes())
     return _judge_moved_branch(git, state, "-C", "--force-create")
@@ -264,21 +277,86 @@ _KEPT_APART = frozenset(("stash", "branch", "worktree", "submodule"))
 
 
 def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str:
-    """Return why to ask about a delete: a folder of the project has work in it that is in no commit and not ignored."""
+    """Return why to ask about a delete: something of the project is lost that is in no commit and not ignored."""
     top = call.project or call.work_dir
     for loss in list_path_losses(program):
         is_ours = any(is_below(loss.path, folder) for folder in (top, call.work_dir) if folder.strip("/"))
-        if loss.way != DELETE or not loss.is_tree or loss.is_narrowed or not is_ours:
+        if loss.way != DELETE or not is_ours or (loss.is_narrowed and not loss.names):
             continue
         # All that is in a folder is the folder.
         path = os.path.normpath(loss.path[:-1] if loss.path.endswith("/*") else loss.path)
-        if os.path.isdir(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
-            name = os.path.relpath(path, top)
-            return f"`{program.name}` deletes {name}, which has changes or new files that are in no commit. {_SAVE}."
+        lost = _list_lost_names(path, loss.names, states) if loss.names else _list_lost(path, loss, states)
+        if lost:
+            what = "which has changes or new files that are" if os.path.isdir(lost[0]) else "which is"
+            return f"`{program.name}` deletes {os.path.relpath(lost[0], top)}, {what} in no commit. {_SAVE}."
     return ""
 
 
-_DELETERS = frozenset(("rm", "grm", "srm", "rimraf", "find", "rsync"))
+def _list_lost(path: str, loss: PathLoss, states: GitStates) -> list[str]:
+    """Return a folder with changes or new files, or a new file. One that was committed can be had back."""
+    state = states.get(os.path.dirname(path))
+    if os.path.isdir(path):
+        is_lost = loss.is_tree and state.has_changes([path], untracked=True)
+    else:
+        is_lost = _has_content(path) and state.has_untracked([path])
+    return [path] if is_lost else []
+
+
+def _has_content(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path) and os.path.getsize(path) > 0
+
+
+def _list_lost_names(folder: str, names: tuple[str, ...], states: GitStates) -> list[str]:
+    """Return the new files below a folder whose names match patterns."""
+    new = states.get(folder).list_untracked() if os.path.isdir(folder) else None
+    return [path for path in new or () if any(fnmatch(os.path.basename(path), name) for name in names)]
+
+
+def _judge_overwrite(program: Started, call: GuardedCall, states: GitStates, *, is_saved: bool) -> str:
+    """Return why to ask about a program that empties a file of the project, or writes an older version over it."""
+    top = call.project or call.work_dir
+    is_older = _prints_version(program)
+    emptied = _list_emptied(program)
+    for written in (*emptied, *(program.outputs if is_older else ())):
+        path = os.path.normpath(program.make_absolute(written))
+        is_ours = any(is_below(path, folder) for folder in (top, call.work_dir) if folder.strip("/"))
+        if is_saved or UNKNOWN in path or not is_ours or not _has_content(path):
+            continue
+        if states.get(os.path.dirname(path)).has_changes([path], untracked=True):
+            does = "writes an older version over" if is_older else "empties"
+            return f"This {does} {os.path.relpath(path, top)}, which is in no commit as it is now. {_SAVE}."
+    return ""
+
+
+def _prints_version(program: Started) -> bool:
+    """Whether git prints a file as it is in a commit: `git show HEAD:FILE`."""
+    if program.name != "git" or not program.outputs:
+        return False
+    git = GitCall(program)
+    return git.subcommand in ("show", "cat-file") and any(":" in word for word in git.operands)
+
+
+def _list_emptied(program: Started) -> list[str]:
+    """Return the files that a program leaves empty."""
+    words = [*program.words[1:]]
+    if program.name == "truncate":
+        arguments = ArgumentList(words, "-s --size -r --reference")
+        is_emptied = any(size.strip("=<") in ("0", "0K", "0M") for size in arguments.get("-s", "--size"))
+        return arguments.operands if is_emptied and not arguments.is_harmless else []
+    if program.name == "cp" and words[:1] == ["/dev/null"]:
+        return words[1:]
+    prints_nothing = program.name in (":", "true") or words == ["/dev/null"] or _prints_blank(program)
+    return [*program.outputs] if prints_nothing else []
+
+
+def _prints_blank(program: Started) -> bool:
+    words = [word for word in program.words[1:] if word != "-n"]
+    return program.name in ("echo", "printf") and words in ([], [""])
+
+
+_DELETERS = frozenset(
+    ("rm", "grm", "srm", "rimraf", "find", "rsync", "unlink", "remove-item", "ri", "del", "erase", "rd")
+)
 
 
 if __name__ == "__main__":

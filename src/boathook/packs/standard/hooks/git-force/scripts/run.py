@@ -88,7 +88,9 @@ def _judge_targets(git: GitCall, does: str, targets: list[str], instead: str, pr
 
 
 def _filter_history(git: GitCall, _: Sequence[str]) -> GuardAnswer | None:
-    if git.has("--dry-run", "--analyze"):
+    # Without a filter, `filter-branch` makes the same commits again; with `-f` it replaces the backup of an earlier call.
+    has_filter = any("-filter" in option.name or option.name in ("-f", "--force") for option in git.arguments.options)
+    if git.has("--dry-run", "--analyze") or (git.subcommand == "filter-branch" and not has_filter):
         return None
     return ask(f"`git {git.subcommand}` rewrites the whole history. {_BACKUP}.")
 

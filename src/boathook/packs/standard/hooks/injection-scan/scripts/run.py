@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -50,7 +49,7 @@ _MARKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "pretends to be a part of the conversation",
-        r"(?m)^\s*(?:<\|(?:im_start|system|assistant|endoftext)\|>|<\s*/?\s*(?:system|system-reminder|system_prompt)\s*>|\[/?INST\]|###\s*(?:System|Instruction)\s*:)",
+        r"(?m)^[^\S\n]*(?:<\|(?:im_start|system|assistant|endoftext)\|>|<\s{0,9}/?\s{0,9}(?:system|system-reminder|system_prompt)\s{0,9}>|\[/?INST\]|###\s{0,9}(?:System|Instruction)\s{0,9}:)",
     ),
 )
 # Signs that people cannot see: a hidden alphabet, many of no width, a turned direction.
@@ -61,29 +60,27 @@ _MAX_CHARS = 1_000_000
 
 
 def _iter_texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value."""
+    """Yield all texts in a value, also the names in it."""
     if isinstance(value, str):
         yield value[:_MAX_CHARS]
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
+        for one in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _iter_texts(one)
 
 
-def _list_marks(output: Any, more: list[str]) -> list[str]:
+def _list_marks(output: Any) -> list[str]:
     """Return what the texts of an output do that a text for people does not."""
     found: list[str] = []
     for text in _iter_texts(output):
         found += [name for name, pattern in _MARKS if re.search(pattern, text)]
         found += ["has signs that people cannot see"] if _HIDDEN.search(text) else []
-        found += ["matches an expression of your settings" for pattern in more if re.search(pattern, text)]
     return [*dict.fromkeys(found)]
 
 
 def main() -> None:
     """Read the event, and print a note if there is something to note."""
     event = json.load(sys.stdin)
-    settings = json.loads(os.environ.get("AGENT_HOOK_SETTINGS") or "{}")
-    marks = _list_marks(event.get("tool_output"), settings.get("more", []))
+    marks = _list_marks(event.get("tool_output"))
     if marks:
         tool = event.get("tool_name") or "a tool"
         note = (

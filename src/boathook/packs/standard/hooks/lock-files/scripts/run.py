@@ -86,6 +86,9 @@ def _judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
 
 def _has_mark(path: str) -> bool:
     try:
+        # Something else than a file could be opened only when somebody writes to it.
+        if not os.path.isfile(path):
+            return False
         with open(path, "rb") as file:
             return _MARK.search(file.read(_HEAD_BYTES)) is not None
     except OSError:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from argument_list import ArgumentList
-from call_programs import list_host_programs
+from call_programs import list_host_programs, may_answer
 from command_rules import CommandRule, ProgramOptions, find_rule, read_arguments, write_reason
 from fork_bombs import is_fork_bomb
 from path_losses import ACCESS, DELETE, MOVE, OVERWRITE, PathLoss, list_path_losses
@@ -114,7 +114,15 @@ _RULES = (
         "`lvm lvs` shows them",
         unless="-t --test",
     ),
-    CommandRule("lvreduce", "", "cuts off a volume and the data at its end", "`lvs` shows it", unless="-t --test"),
+    CommandRule(
+        "lvreduce",
+        "",
+        "cuts off a volume and the data at its end",
+        "`lvs` shows it",
+        unless="-t --test",
+        # Without these it asks by itself.
+        confirmed="-f --force -y --yes",
+    ),
     CommandRule("dmsetup", "remove|remove_all|wipe_table", "takes a volume away", "`dmsetup info` shows it"),
     CommandRule(
         "btrfs", "device|dev remove|delete", "takes a disk out of a file system", "`btrfs device usage` shows it"
@@ -162,6 +170,7 @@ _RULES = (
         "deletes a user with the home folder",
         "`usermod -L` locks the account and keeps it",
         needs="-r --remove --remove-home --remove-all-files",
+        unless="--backup --backup-to",
     ),
     CommandRule(
         "crontab",
@@ -191,7 +200,7 @@ def _iter_answers(call: GuardedCall) -> Iterator[GuardAnswer]:
     home = call.home or os.path.expanduser("~")
     before: Started | None = None
     for program in list_host_programs(call):
-        yield from _judge_disks(program)
+        yield from _judge_disks(program, has_answer=may_answer(call))
         if before is not None and _deletes_unseen_list(program, before):
             yield ask(
                 f"`{before.name}` would delete whole folders from a list that cannot be seen here. Show the list first."
@@ -207,9 +216,9 @@ def _iter_answers(call: GuardedCall) -> Iterator[GuardAnswer]:
         yield ask("This command is too long or nested too deep to be read. Split it into smaller ones.")
 
 
-def _judge_disks(program: Started) -> Iterator[GuardAnswer]:
+def _judge_disks(program: Started, *, has_answer: bool) -> Iterator[GuardAnswer]:
     # Without input, these wait for a person.
-    has_input = program.feeders or program.input_text or {"-q", "--batch-mode", "-"} & {*program.words}
+    has_input = has_answer or {"-q", "--batch-mode", "-"} & {*program.words}
     is_waiting = program.name in _INTERACTIVE and not has_input
     if (rule := find_rule(program, _DISK_RULES, _OPTIONS)) and not is_waiting:
         operands = read_arguments(program, _OPTIONS).operands
@@ -218,7 +227,7 @@ def _judge_disks(program: Started) -> Iterator[GuardAnswer]:
             yield block(write_reason(program, rule))
         elif devices or any(UNKNOWN in word for word in operands):
             yield ask(write_reason(program, rule))
-    if rule := find_rule(program, _RULES, _OPTIONS):
+    if rule := find_rule(program, _RULES, _OPTIONS, has_answer=has_answer):
         yield ask(write_reason(program, rule))
     if program.name == "rm" and "--no-preserve-root" in program.words and "--help" not in program.words:
         yield block(f"`--no-preserve-root` has no other use than to delete the root of the file system. {_SMALLER}.")

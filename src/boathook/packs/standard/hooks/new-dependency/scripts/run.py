@@ -16,7 +16,7 @@ from boathook.shell.started_program import Started
 _PYTHON = (
     "requests numpy pandas scipy flask django fastapi pydantic pytest sqlalchemy boto3 urllib3 setuptools "
     "certifi cryptography pillow matplotlib scikit-learn tensorflow torch transformers httpx aiohttp "
-    "click rich typer uvicorn gunicorn celery redis psycopg2 psycopg2-binary pymongo beautifulsoup4 "
+    "click rich typer uvicorn gunicorn celery redis psycopg psycopg2 psycopg2-binary pymongo beautifulsoup4 "
     "selenium playwright scrapy jinja2 pyyaml python-dotenv openai anthropic langchain openpyxl paramiko "
     "tqdm mypy ruff black pylint flake8 isort coverage virtualenv poetry tox twine wheel attrs jsonschema "
     "websockets starlette alembic marshmallow colorama python-dateutil pytz packaging networkx sympy "
@@ -25,8 +25,8 @@ _PYTHON = (
 _NODE = (
     "react react-dom next vue angular svelte lodash express axios typescript webpack vite eslint prettier "
     "jest mocha chai vitest chalk commander dotenv moment dayjs uuid yargs inquirer cross-env nodemon "
-    "rimraf ts-node tslib rxjs redux zustand mongoose sequelize prisma pg mysql2 socket.io cors body- "
-    "parser jsonwebtoken bcrypt bcryptjs passport zod joi classnames tailwindcss postcss autoprefixer "
+    "rimraf ts-node tslib rxjs redux zustand mongoose sequelize prisma pg mysql mysql2 socket.io cors "
+    "body-parser jsonwebtoken bcrypt bcryptjs passport zod joi classnames tailwindcss postcss autoprefixer "
     "styled-components framer-motion three d3 puppeteer playwright cheerio node-fetch got semver glob "
     "minimist debug fs-extra electron esbuild rollup babel-core husky lint-staged concurrently winston "
     "pino sharp multer stripe openai graphql apollo-server discord.js"
@@ -86,17 +86,9 @@ _VALUE_OPTIONS = (
     "-w",
     "-D@",
 )
-_SOURCE_OPTIONS = (
-    "--index-url",
-    "-i",
-    "--extra-index-url",
-    "--registry",
-    "--index",
-    "--source",
-    "-f",
-    "--find-links",
-    "--git",
-)
+_SOURCE_OPTIONS = ("--index-url", "--extra-index-url", "--registry", "--index", "--source", "--find-links", "--git")
+# Letters of these managers; elsewhere `-f` is force.
+_SOURCE_LETTERS = {"pip": ("-i", "-f"), "pip3": ("-i", "-f"), "uv": ("-i", "-f")}
 _ADDRESS = re.compile(r"(?:git\+|https?://|git@|git://|ssh://|github:|gitlab:)")
 _NAME = re.compile(r"(@[\w.-]+/)?([A-Za-z0-9][\w.-]*)")
 _MAX_BYTES = 5_000_000
@@ -114,17 +106,20 @@ def _judge(call: GuardedCall, program: Started) -> GuardAnswer | None:
     name, operands = find_called_tool(program, [one for names, _, _ in _MANAGERS for one in names])
     for names, verbs, popular in _MANAGERS:
         if name in names and operands[:1] and operands[0] in verbs:
-            return _judge_install(call, program, operands[1:], popular.split())
+            sources = (*_SOURCE_OPTIONS, *_SOURCE_LETTERS.get(name, ()))
+            return _judge_install(call, program, operands[1:], popular.split(), sources)
     return None
 
 
-def _judge_install(call: GuardedCall, program: Started, operands: list[str], popular: list[str]) -> GuardAnswer | None:
+def _judge_install(
+    call: GuardedCall, program: Started, operands: list[str], popular: list[str], sources: tuple[str, ...]
+) -> GuardAnswer | None:
     rest = program.words[1:]
-    values = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in (*_VALUE_OPTIONS, *_SOURCE_OPTIONS)]
+    values = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in (*_VALUE_OPTIONS, *sources)]
     packages = [
         word for word in operands if word not in values and word not in ("install", "add") and UNKNOWN not in word
     ]
-    source = next((word for word in rest if word.partition("=")[0] in _SOURCE_OPTIONS), "")
+    source = next((word for word in rest if word.partition("=")[0] in sources), "")
     address = next((word for word in packages if _ADDRESS.match(word)), "")
     if address or (source and packages):
         return ask(
@@ -148,7 +143,9 @@ def _judge_package(call: GuardedCall, package: str, popular: list[str], known: s
     ):
         return None
     name = match[2].lower()
-    if match[1] or name in popular or re.search(rf"[\"'\s/]{re.escape(name)}[\"'\s@=<>~^:\[]", known, re.IGNORECASE):
+    # To the registry of Python, these signs are the same.
+    plain = re.sub(r"[_.]", "-", name) if "pytest" in popular else name
+    if match[1] or plain in popular or re.search(rf"[\"'\s/]{re.escape(name)}[\"'\s@=<>~^:\[]", known, re.IGNORECASE):
         return None
     near = next((one for one in popular if _is_near(name, one)), "")
     if near:

@@ -6,14 +6,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from glob import iglob
 
 from argument_list import ArgumentList
 from call_programs import list_host_programs, list_remote_programs
-from path_losses import DELETE, MOVE, OVERWRITE, list_path_losses
+from path_losses import DELETE, MOVE, OVERWRITE, PathLoss, list_path_losses
 from places import is_below, is_temporary, split_parts
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
+from boathook.system.files import may_exist
 
 # Folders that programs fill by themselves, and may empty; `~` is the home folder. The setting `allow` adds more.
 _FREE_FOLDERS = (
@@ -22,6 +24,14 @@ _FREE_FOLDERS = (
 )
 # Folders of the system on any machine.
 _SYSTEM_FOLDERS = frozenset(("bin", "boot", "etc", "lib", "lib32", "lib64", "sbin", "usr", "System", "Library"))
+# Programs behind which files have other names than before.
+_OTHER_NAMES = frozenset(
+    (
+        *("ln", "link", "mv", "rename", "prename", "file-rename", "perl-rename", "mmv", "sshfs", "bindfs", "s3fs"),
+        *("encfs", "gcsfuse", "chroot", "bwrap", "proot", "fakechroot", "unshare", "nsenter", "systemd-run"),
+        *("systemd-nspawn",),
+    )
+)
 _VERBS = {DELETE: "deletes", MOVE: "moves away", OVERWRITE: "overwrites"}
 _INSTEAD = "Work on a copy in the project, or leave it to the person"
 
@@ -30,17 +40,18 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     inside = _list_inside(call)
     # A home, and what is beside a project, are somebody's also if they are in a temporary folder.
     owned = [folder for folder in (call.home, os.path.dirname(call.project)) if is_temporary(folder)]
+    # What is not there now may be there then.
+    is_doubtful = any("glob" in text for text in call.commands)
     for program in list_host_programs(call):
+        is_doubtful = is_doubtful or not _OTHER_NAMES.isdisjoint(program.started_by)
         for loss in list_path_losses(program):
-            if (
-                loss.way in _VERBS
-                and _is_outside(loss.path, inside, owned)
-                and (loss.is_tree or os.path.isfile(loss.path))
-            ):
+            is_lost = loss.way in _VERBS and _is_outside(loss.path, inside, owned)
+            if is_lost and (program.machine or _is_there(loss, is_doubtful=is_doubtful)):
                 shown = f"{'files in ' if loss.is_narrowed else ''}{_shorten(loss.path, call.home)}"
                 return ask(f"`{loss.program}` {_VERBS[loss.way]} {shown}, which is outside of the project. {_INSTEAD}.")
         if reason := _judge_remote_copy(program):
             return ask(reason)
+        is_doubtful = is_doubtful or _gives_other_names(program)
     for program in list_remote_programs(call):
         if any(loss.way == DELETE and loss.is_tree for loss in list_path_losses(program)):
             return ask(
@@ -52,6 +63,24 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
         if _is_outside(path, inside, owned) and os.path.isfile(path):
             return ask(f"This {_VERBS[way]} {_shorten(path, call.home)}, which is outside of the project. {_INSTEAD}.")
     return None
+
+
+def _gives_other_names(program: Started) -> bool:
+    """Whether a program makes files that are there reachable at another place: by a link, a mount, or another root."""
+    return program.name in _OTHER_NAMES or any("mount" in word for word in program.words[:2])
+
+
+def _is_there(loss: PathLoss, *, is_doubtful: bool) -> bool:
+    """Whether there is something to be lost: a file, or for what takes whole folders anything at all."""
+    if not loss.is_tree:
+        return os.path.isfile(loss.path)
+    path = os.path.normpath(loss.path)
+    # Patterns that shells read in different ways; `@` may be the beginning of `@(…)`.
+    if is_doubtful or "[" in path or path.endswith(("@", "!", "+", "?")) or "^" in path:
+        return True
+    if not set("*?").isdisjoint(path) and not os.path.lexists(path):
+        return next(iglob(path, include_hidden=True), None) is not None
+    return may_exist(path)
 
 
 def _list_inside(call: GuardedCall) -> list[str]:

@@ -22,7 +22,16 @@ _RULES = (
         unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2 -HUP -SIGHUP",
     ),
     CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
-    CommandRule("systemctl", "stop|disable|kill", "stops services that others may rely on", _SERVICE, operands=2),
+    CommandRule("systemctl", "stop|disable", "stops services that others may rely on", _SERVICE, operands=2),
+    CommandRule(
+        "systemctl",
+        "kill",
+        "stops services that others may rely on",
+        _SERVICE,
+        operands=2,
+        # Signals that ask a service to read its settings again, or to say something.
+        unless_value="1 HUP SIGHUP 10 USR1 SIGUSR1 12 USR2 SIGUSR2 18 CONT SIGCONT",
+    ),
     CommandRule(
         "systemctl",
         "poweroff|reboot|halt|kexec|rescue|emergency|soft-reboot",

@@ -55,7 +55,9 @@ def _judge(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:
         )
     if written.matches(call.list_setting("ask")):
         return ask(f"{written.shown} is one of the files to ask about. Say what you want to change in it, and why.")
-    return _judge_git(call, written) or _judge_secret(call, written) or _judge_ci(written)
+    answer = _judge_git(call, written) or _judge_secret(call, written) or _judge_ci(written)
+    is_nothing = answer is not None and answer.decision == "ask" and written.is_deleted and written.is_absent
+    return None if is_nothing else answer
 
 
 def _judge_git(call: GuardedCall, written: WrittenPath) -> GuardAnswer | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from argument_list import ArgumentList
+from call_programs import list_powershell_programs
 from network_sources import (
     find_unknown_code,
     is_code_runner,
@@ -46,6 +47,11 @@ _CODE_RUNS = re.compile(
     r"|\biex\b|Invoke-Expression|\bsystem\s*\(|shell_exec|passthru|runpy|new Function",
     re.IGNORECASE,
 )
+# In Python, nothing has this name before it is imported.
+_MODULE_CALL = re.compile(r"\bsubprocess\s*\.\s*\w+\s*\([^;\n]*")
+_MODULE_IMPORT = re.compile(
+    r"\b(?:import|from)\b[^;=]*\bsubprocess\b|__import__|import_module|__builtins__|sys\.modules"
+)
 _CODE_SOCKET = re.compile(
     r"socket|fsockopen|TCPSocket|net\.connect|TcpClient|IO::Socket|createConnection", re.IGNORECASE
 )
@@ -53,6 +59,8 @@ _CODE_SHELL = re.compile(
     r"dup2|pty\.spawn|/bin/(?:ba|da|z|k)?sh\b|cmd\.exe|exec\s*[\"'(]|proc_open|\.pipe\(", re.IGNORECASE
 )
 _COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "dd", "gunzip", "base64", "tar", "unzip", "cat"))
+_OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|\$[\w${}]+))/fd/")
+_BRANCHES = re.compile(r"(?<![<>$])\(|[{}]\s|&&|\|\||\b(?:if|while|until|for|case|trap|eval)\b")
 _ENCODED_OPTION = re.compile(r"[-/](?:e|ec|en\w*)$", re.IGNORECASE)
 
 
@@ -62,26 +70,18 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 
 def _iter_reasons(call: GuardedCall) -> Iterator[str]:
-    programs = [*call.programs, *_list_powershell_programs(call.programs)]
+    programs = [*call.programs, *(one for program in call.programs for one in list_powershell_programs(program))]
     has_fetched = has_decoded = False
+    # Somebody can only give orders to a shell that reads: `<&1`, `0>&1`.
+    has_input = any(sign in text for text in call.commands for sign in ("<", "0>"))
     for program in programs:
         yield from _judge_input(program, has_fetched=has_fetched, has_decoded=has_decoded)
-        yield from _judge_socket(program)
+        yield from _judge_socket(program, has_input=has_input)
         yield from _judge_code(program)
         has_fetched = has_fetched or prints_network(program)
         has_decoded = has_decoded or prints_decoded(program)
     yield from _judge_saved_files(programs)
     yield from _judge_descriptors(call, has_fetched=has_fetched, has_decoded=has_decoded)
-
-
-def _list_powershell_programs(programs: tuple[Started, ...]) -> Iterator[Started]:
-    """Yield what `pwsh -Command` starts, read as a shell would: its pipes look the same."""
-    for program in programs:
-        if program.name.lower().removesuffix(".exe") in ("pwsh", "powershell"):
-            words = program.words
-            for at, word in enumerate(words[1:-1], start=1):
-                if word.lower() in ("-c", "-command") and words[at + 1] != "-":
-                    yield from read_command(" ".join(words[at + 1 :]), program.folder).programs
 
 
 def _judge_input(program: Started, *, has_fetched: bool, has_decoded: bool) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _judge_input(program: Started, *, has_fetched: bool, has_decoded: bool) -> I
         yield f"`{name}` would run code that is hidden in encoded text. {_DECODE_FIRST}."
 
 
-def _judge_socket(program: Started) -> Iterator[str]:
+def _judge_socket(program: Started, *, has_input: bool) -> Iterator[str]:
     """Yield a reason if a shell is connected to a socket."""
     arguments = ArgumentList(program.words[1:], "-e -c -p -w -s -i -q --exec --sh-exec --lua-exec")
     reason = f"`{program.name}` {_GIVES_SHELL}"
@@ -120,7 +120,7 @@ def _judge_socket(program: Started) -> Iterator[str]:
         is_shell = any(not match[1] or _starts_shell(match[1].partition(",")[0]) for match in runs)
         if has_network and is_shell:
             yield f"{reason}."
-    elif is_code_runner(program.name) and any(_SOCKET.match(path) for path in program.outputs):
+    elif has_input and is_code_runner(program.name) and any(_SOCKET.match(path) for path in program.outputs):
         yield f"{reason}."
 
 
@@ -142,6 +142,8 @@ def _judge_code(program: Started) -> Iterator[str]:
     if name in ("deno", "bun") and any(re.match(r"https?://", word) for word in program.words[1:4]):
         yield f"`{program.name}` would run code straight from the network that nobody has read. {_READ_FIRST}."
     code = find_code(program)
+    if name.startswith("python") and not _MODULE_IMPORT.search(code):
+        code = _MODULE_CALL.sub("", code)
     if _CODE_RUNS.search(code):
         if _CODE_FETCHES.search(code):
             yield f"The code for `{program.name}` would run what it fetches from the network. {_READ_FIRST}."
@@ -211,9 +213,20 @@ def _judge_descriptors(call: GuardedCall, *, has_fetched: bool, has_decoded: boo
                 one.operator == "<&" and one.target and one.target.text not in ("0", "-")
                 for one in command.redirections
             )
-            is_descriptor = any(re.match(r"/(?:dev|proc/[\w-]+)/fd/", word) for word in words[1:])
+            from_descriptor = from_descriptor and not _reads_nothing_fetched(call, name)
+            is_descriptor = any(_OWN_DESCRIPTOR.match(word) for word in words[1:])
             if is_running and (has_fetched or has_decoded) and (from_descriptor or is_descriptor):
                 yield f"`{name}` would run what the same command has fetched. {_READ_FIRST}."
+
+
+def _reads_nothing_fetched(call: GuardedCall, name: str) -> bool:
+    """Whether it is known of all programs of a name that read from a descriptor that nothing was fetched into it."""
+    # What is closed in a branch or in a shell of its own may be open here.
+    if any(map(_BRANCHES.search, call.commands)):
+        return False
+    paths = [(one, path) for one in call.programs if one.name == name for path in one.input_paths]
+    readers = [one for one, path in paths if re.fullmatch(r"/dev/fd/\d+", path)]
+    return bool(readers) and not any(one.code_sources for one in readers)
 
 
 def _feeds_shell(raw: str) -> bool:

@@ -8,9 +8,6 @@ import os
 import sys
 from typing import Any
 
-# The rows are in the folder of the pack, which is not the folder of this hook.
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "lib"))
-
 from secret_kinds import mask_secrets
 
 
@@ -21,7 +18,7 @@ def _mask_value(value: Any, ignored: list[str], names: list[str]) -> Any:
         names += found
         return text
     if isinstance(value, dict):
-        return {key: _mask_value(one, ignored, names) for key, one in value.items()}
+        return {_mask_value(key, ignored, names): _mask_value(one, ignored, names) for key, one in value.items()}
     return [_mask_value(one, ignored, names) for one in value] if isinstance(value, list) else value
 
 

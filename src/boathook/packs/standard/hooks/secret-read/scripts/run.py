@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from typing import Any
 
-from secret_flows import SecretFlows, SecretRead, is_names_only, is_store_dump
+from secret_flows import SecretFlows, SecretRead, is_dump, is_names_only
 from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
+from secret_printers import find_code_variables, is_store_dump
 from written_commands import WrittenCommand, is_secret_name, list_assigned, list_pipes, list_variables
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
@@ -33,7 +34,8 @@ _PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
 def decide(call: GuardedCall) -> GuardAnswer | None:
     """Return the first objection to what a call reads."""
     if "shell" in call.kinds:
-        return _find_read_file(call) or _find_shown_variable(call)
+        flows = SecretFlows(call)
+        return _find_read_file(call, flows) or _find_shown_variable(call) or _find_inner_dump(flows)
     if "reads" in call.kinds:
         for path in _iter_paths(call.tool_input):
             secret = _judge_tool_path(call, path)
@@ -78,8 +80,7 @@ def _iter_paths(tool_input: Any) -> Iterator[str]:
                 yield one
 
 
-def _find_read_file(call: GuardedCall) -> GuardAnswer | None:
-    flows = SecretFlows(call)
+def _find_read_file(call: GuardedCall, flows: SecretFlows) -> GuardAnswer | None:
     reads = [read for read in flows.reads if not _is_free(call, read.secret) and not _is_excused(flows, read)]
     if reads:
         gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
@@ -114,9 +115,9 @@ def _is_excused(flows: SecretFlows, read: SecretRead) -> bool:
         return True
     if read.secret.level == CREDENTIAL:
         return False
-    # A tool that hands a secret on is the right way to use one.
-    if " " in read.secret.path and not is_store_dump(read.program):
-        return True
+    # A tool that hands a secret on to another program is the right way to use one.
+    if " " in read.secret.path:
+        return not flows.is_shown(read.program) and not is_store_dump(read.program)
     is_loading = any(one.words == ("xargs",) for one in (read.program, *consumers))
     return is_loading and any(one.name in ("export", "env", "declare") for one in flows.programs)
 
@@ -130,7 +131,8 @@ def _object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
         )
     if " " in secret.path:
         return ask(
-            f"`{secret.path}` prints a secret. Pass it on to the program that needs it by a pipe, without showing it."
+            f"`{secret.path}` prints a secret, and this shows it to the model. Let the program that needs it get it by itself: "
+            f'by a pipe, or as PROGRAM "$({secret.path})".'
         )
     return ask(
         f"{what}: this shows its values to the model. To see the names only: `cut -d= -f1 {secret.path}`; "
@@ -158,6 +160,19 @@ def _find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
                     f"This shows the value of {name} to the model. "
                     f'To see whether it is set: `test -n "${name}" && echo set`.'
                 )
+    return None
+
+
+def _find_inner_dump(flows: SecretFlows) -> GuardAnswer | None:
+    """Object to variables that code prints, or a program in a container or on another machine."""
+    for program in flows.programs:
+        is_inner = bool(program.started_by) and is_dump(program)
+        shown = "all variables of the environment" if is_inner else find_code_variables(program)
+        if shown and flows.is_shown(program):
+            return ask(
+                f"This shows {shown} to the model, with the secrets in it. Let the program that needs one read it by itself; "
+                "to see which variables are set, print only their names: `env | cut -d= -f1`."
+            )
     return None
 
 

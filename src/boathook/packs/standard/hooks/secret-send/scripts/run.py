@@ -8,7 +8,7 @@ import re
 from fnmatch import fnmatch
 
 from network_sinks import NETWORK_FILE, NetworkSink, find_network_sink
-from secret_flows import SecretFlows, takes_whole_folders
+from secret_flows import SecretFlows, packs_folders_empty, takes_whole_folders
 from secret_paths import PRIVATE, SecretPath, find_secret_below, find_secret_path
 from written_commands import is_secret_name, list_assigned, list_pipes, list_variables
 
@@ -62,7 +62,7 @@ def _judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: N
         sent += flows.list_fed(program)
         sent += _list_searched(program)
         # What other programs write to a descriptor or a pipe with a name cannot be followed.
-        sent += [read.secret for read in flows.reads] if _reaches_network(flows, program) else []
+        sent += _list_read_while_connected(flows)
     if any(UNKNOWN in text for text in (*sink.texts, *sink.files)):
         sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in flows.consumers]
         sent += _list_substituted(call, flows, program)
@@ -73,8 +73,15 @@ def _judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: N
     return _judge_folders(call, flows, program, sink)
 
 
-def _reaches_network(flows: SecretFlows, program: Started) -> bool:
-    return any(NETWORK_FILE.match(path) for one in (program, *flows.programs) for path in one.outputs)
+def _list_read_while_connected(flows: SecretFlows) -> list[SecretPath]:
+    """Return the secrets that are read before the last program that can still write to another machine by a descriptor."""
+    if any(one.name != ":" and any(map(NETWORK_FILE.match, one.outputs)) for one in flows.programs):
+        return [read.secret for read in flows.reads]
+    connected = [
+        at for at, one in enumerate(flows.programs) if any(map(NETWORK_FILE.match, (*one.outputs, *one.open_paths)))
+    ]
+    known = set(map(id, flows.programs[: connected[-1] + 1] if connected else ()))
+    return [read.secret for read in flows.reads if id(read.program) in known]
 
 
 def _list_searched(program: Started) -> list[SecretPath]:
@@ -111,7 +118,7 @@ def _judge_folders(call: GuardedCall, flows: SecretFlows, program: Started, sink
 
 
 def _is_packer(program: Started) -> bool:
-    return program.name in ("tar", "bsdtar", "gtar", "zip", "7z", "cpio") and "--no-recursion" not in program.words
+    return program.name in ("tar", "bsdtar", "gtar", "zip", "7z", "cpio") and not packs_folders_empty(program)
 
 
 def _judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
