@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, Message, Model, Reply, ToolSpec
 from boathook.errors import ConfigError
 from boathook.inprocess.operations import ToolCall
+from boathook.system.extras import suggest_extra
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -19,7 +20,7 @@ def load_model(name: str) -> Model:
     try:
         from pydantic_ai.models import infer_model
     except ImportError:
-        raise ConfigError("a library for models is missing. Install it with: pip install 'boathook[agent]'") from None
+        raise ConfigError(f"a library for models is missing. Install it with: {suggest_extra('agent')}") from None
     try:
         return ProviderModel(name, infer_model(name))
     except Exception as error:

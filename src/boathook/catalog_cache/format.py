@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 15
+FORMAT = 16
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -160,18 +160,20 @@ def _read(path: str) -> "bytes | None":
         system.close(handle)
 
 
-def may_match_tool(rows: "Iterable[tuple[Any, Any]]", tool: str) -> bool:
+def may_match_tool(rows: "Iterable[tuple[Any, ...]]", tool: str) -> bool:
     """Whether any hook can mean a tool, whatever its input is; a "no" is certain."""
-    return any(equal is None or tool in equal or any(word in tool for word in inside) for (equal, inside, _), _ in rows)
+    return any(
+        equal is None or tool in equal or any(word in tool for word in inside) for (equal, inside, _), *_ in rows
+    )
 
 
-def may_match(rows: "Iterable[tuple[Any, Any]]", tool: str, text: str, gram: int) -> bool:
+def may_match(rows: "Iterable[tuple[Any, ...]]", tool: str, text: str, gram: int) -> bool:
     """Whether any hook can match; a "no" is certain, because the words are what every match needs (see `core.prefilter`)."""
     grams: set[str] | None = None
     for row in rows:
         if not may_match_tool((row,), tool):
             continue
-        words = row[1]
+        words = row[2]
         if words is None:
             return True
         index, short = words

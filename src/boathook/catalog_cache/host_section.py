@@ -94,9 +94,9 @@ def _find_tool_places(has_tool: bool, renames: tuple[tuple[str, str], ...]) -> t
 
 
 def _find_field_places(kind: EventKind, renames: Renames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return where a payload has the fields that matchers ask about, as far as the event is not about a tool."""
-    names = () if kind.has_tool else kind.matched_fields
-    return tuple((ours, (ours, *(theirs for theirs, name in renames if name == ours))) for ours in names)
+    """Return where a payload has the fields that matchers ask about."""
+    places = ((ours, *(theirs for theirs, name in renames if name == ours)) for ours in kind.matched_fields)
+    return tuple((names[0], names) for names in places)
 
 
 def _list_tools(host: Host) -> dict[str, Any]:

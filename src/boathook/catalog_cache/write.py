@@ -92,7 +92,7 @@ def _write_file(
 
 
 def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tuple[Any, ...] | None:
-    """Return what the fast path asks: words of the patterns, per tools and kinds, or for events without a tool per hook.
+    """Return what the fast path asks: words of the patterns, per tools, kinds and fields, or without a tool per hook.
 
     None: the engine must see every event.
     """
@@ -109,12 +109,13 @@ def _make_rows(catalog: Catalog, hooks: tuple[Hook, ...], kind: EventKind) -> tu
     rows: dict[Any, Any] = {}
     for hook in active:
         tool = _tool_words(hook.matcher.tool.words if hook.matcher.tool else None, hook)
+        key = tool, _list_field_words(hook)
         words = hook.matcher.pattern.words if hook.matcher.pattern else None
-        if words is None or rows.get(tool, ()) is None:
-            rows[tool] = None
+        if words is None or rows.get(key, ()) is None:
+            rows[key] = None
         else:
-            rows[tool] = rows.get(tool, ()) + words.any_of
-    return tuple((tool, None if words is None else index_words(words)) for tool, words in rows.items())
+            rows[key] = rows.get(key, ()) + words.any_of
+    return tuple((*key, None if words is None else index_words(words)) for key, words in rows.items())
 
 
 def _list_field_words(hook: Hook) -> tuple[Any, ...]:

@@ -79,6 +79,12 @@ class Approval(Value):
     missing_files: tuple[str, ...] = ()
     extent: str = IN_PROJECT
 
+    def name_real_files(self, text: str) -> str:
+        """Return a text in which the files of the private copy have the names of the files that people edit."""
+        for index, root in enumerate(self.roots if self.copy_folder and self.copy_folder in text else ()):
+            text = text.replace(resolve_copy_path(self.copy_folder, index, root), root)
+        return text
+
 
 def compute_hook_digest(definition: bytes, roots: Iterable[str]) -> str:
     lines = [root.encode("utf-8", "surrogatepass") for root in roots]

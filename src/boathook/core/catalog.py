@@ -8,7 +8,6 @@ from boathook.core.hook import (
     ABSENT_STATES,
     ARMED,
     INVALID,
-    IS_INSTALLED_CALL,
     MODIFIED,
     NO_ENTRY,
     SCOPES,
@@ -122,7 +121,7 @@ class Catalog(Value):
                 )
                 for hook in self.find_hooks(event.kind)
                 if not can_take_part(hook)
-                and hook.state_reason != IS_INSTALLED_CALL
+                and not hook.is_installed_call
                 # What a pack brings besides, or a person turned off, was not meant.
                 and not hook.is_off_in_pack
                 and (hook.state == INVALID or not hook.matcher.explain_mismatch(event))

@@ -41,7 +41,7 @@ OWN_PROCESS, SHARED_PROCESS = PROCESSES = ("own", "shared")
 # What Python code of a hook imports besides installed packages: modules of its own folder only, or of the project, too.
 OWN_IMPORTS, PROJECT_IMPORTS = IMPORTS = ("own", "project")
 
-ERROR, WARNING = "error", "warning"
+ERROR, WARNING, NOTE = "error", "warning", "note"
 _MAX_DIAGNOSTIC_CHARS = 2000
 CALLS_BOATHOOK = "this command also calls boathook itself, so boathook does not run it"
 IS_INSTALLED_CALL = "this entry calls boathook itself, so boathook does not run it"
@@ -57,11 +57,15 @@ class Diagnostic(Value):
     message: str
     fix: str = ""
 
+    @property
+    def position(self) -> str:
+        """Return the file, with the line if that is known."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else self.path
         key = f" [{self.key}]" if self.key else ""
         fix = f" ({self.fix})" if self.fix else ""
-        return clean_text(f"{place}:{key} {self.message}{fix}", _MAX_DIAGNOSTIC_CHARS)
+        return clean_text(f"{self.position}:{key} {self.message}{fix}", _MAX_DIAGNOSTIC_CHARS)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for output."""
@@ -225,6 +229,8 @@ class Hook(Value):
     pack: str = ""
     is_on: bool = True
     settings: str = ""
+    # The names of the settings that it reads; None if it does not say.
+    known_settings: tuple[str, ...] | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:
@@ -261,9 +267,24 @@ class Hook(Value):
         return resolve_copy_path(self.approval.copy_folder, index, self.approval.roots[index]) if index else ""
 
     @property
+    def short_name(self) -> str:
+        """Return its name without that of its pack."""
+        return self.name.removeprefix(f"{self.pack}:")
+
+    @property
+    def is_whole_pack(self) -> bool:
+        """Whether it stands for a pack of which no hook can be read."""
+        return bool(self.pack) and self.name == self.pack
+
+    @property
     def is_off_in_pack(self) -> bool:
         """Whether its pack brings it and it is not turned on."""
         return bool(self.pack) and self.state == DISABLED
+
+    @property
+    def is_installed_call(self) -> bool:
+        """Whether it is the entry by which an agent calls boathook, and so not a hook that anybody wrote."""
+        return self.state_reason == IS_INSTALLED_CALL
 
     @property
     def state_text(self) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from boathook.core.pattern_search import Search
 
 TOOL_NAME = "tool_name"
+# The field that may be an object or a list; its texts are searched as those of the input are.
+OUTPUT_FIELD = "tool_output"
 # What a matcher may ask about a tool call.
 TOOL_KEYS = ("tool", "pattern", "kind")
 MAX_PATTERN_CHARS = 4096
@@ -258,9 +260,9 @@ class Matcher(Value):
     def _explain_field_mismatch(self, event: Event) -> str:
         for name, pattern in self.fields:
             value = event.data.get(name)
-            # A field that was not sent, is not text or is too long to be searched cannot speak against a hook.
-            if isinstance(value, str) and len(value) <= MAX_TEXT_CHARS and not pattern.search(value):
-                shown = value if len(value) <= _MAX_SHOWN_CHARS else f"{value[:_MAX_SHOWN_CHARS]}…"
+            if not _may_be_found(pattern, name, value):
+                text = value if isinstance(value, str) else dumps(value)
+                shown = text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
                 return f"{name} '{shown}' does not match '{pattern.display_text}'"
         return ""
 
@@ -294,6 +296,13 @@ class Matcher(Value):
         fields = tuple((name, one.allow_engines()) for name, one in self.fields)
         is_same = (tool, pattern, fields) == (self.tool, self.pattern, self.fields)
         return self if is_same else self.replace(tool=tool, pattern=pattern, fields=fields)
+
+
+def _may_be_found(pattern: Pattern, name: str, value: Any) -> bool:
+    """Whether a pattern is found in a field; one that was not sent or is too long to be searched cannot speak against a hook."""
+    if name == OUTPUT_FIELD and isinstance(value, dict | list):
+        return InputTexts(value).has_match(pattern)
+    return not isinstance(value, str) or len(value) > MAX_TEXT_CHARS or pattern.search(value)
 
 
 ALL = Matcher()

@@ -55,8 +55,8 @@ _HIDDEN_REASON = (
 _UNNAMED_PLACE = "a folder"
 _UNNAMED_ERROR = "a folder of this project has an error. See: boathook doctor"
 _FIXED_REASONS = (CALLS_BOATHOOK, IS_INSTALLED_CALL)
-# In the file of what was reported in a session: near misses, to the person.
-PERSON_NOTICE = "person"
+# In the file of what was reported in a session, to the person: near misses, and hooks that wait for a review.
+PERSON_NOTICE, WAITING_NOTICE = "person", "waiting"
 UNTRUSTED_COUNT, BROKEN_COUNT, REMOVED_COUNT, GONE_COUNT, HIDDEN_COUNT, NEAR_MISS_COUNT, FAILED_COUNT = COUNT_NAMES = (
     *("untrusted", "broken", "removed", "gone", "hidden", "near-miss", "failed"),
 )
@@ -112,6 +112,12 @@ def describe_counts(counts: Mapping[str, int], *, for_model: bool = False) -> st
     advice = "Tell the person: run " if for_model else "See: "
     quoted = [f"`{command}`" for command in commands] if for_model else list(commands)
     return f"{'; '.join(texts)}. {advice}{' and '.join(quoted)}"
+
+
+def describe_waiting(count: int) -> str:
+    """Return the sentence for a person at the start of a session about hooks that are untrusted or modified."""
+    hooks = "1 hook of this project waits" if count == 1 else f"{count} hooks of this project wait"
+    return f"{hooks} for your review: boathook trust"
 
 
 def count_hooks(count_names: Iterable[str]) -> dict[str, int]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 GRAM_CHARS = 3
-_MAX_SOURCE_CHARS = 1000
-# More words of one pattern cost more than they save.
-_MAX_WORDS = 32
+_MAX_SOURCE_CHARS, _MAX_GROUPS = 4096, 32
+# More words of one pattern cost more than they save. To look for this many in an output takes less than loading the engine.
+_MAX_WORDS = 256
 
 CONTAINS, EQUALS, HINT = "contains", "equals", "hint"
 
@@ -44,7 +44,7 @@ _ANYTHING = _Piece((), exact=False)
 
 
 def find_words(source: str) -> PrefilterWords | None:
-    if len(source) > _MAX_SOURCE_CHARS or source.count("(") > _MAX_WORDS:
+    if len(source) > _MAX_SOURCE_CHARS or source.count("(") > _MAX_GROUPS:
         return None
     try:
         branches, at = _read_branches(source, 0)

@@ -128,7 +128,9 @@ class Policy(Value):
             notes = end.warnings + notes
             return Run(call.hook, OK, outcome, end.code, end.seconds, "", notes, call.look_number, stderr, call.file)
         except AnswerError as error:
-            message = clean_text(error.message, MAX_REASON_CHARS)
+            approval = getattr(call.hook, "approval", None)
+            named = approval.name_real_files(error.message) if approval else error.message
+            message = clean_text(named, MAX_REASON_CHARS)
             outcome = make_failure_outcome(call, error.status, message)
             # If the engine ended the hook, the exit code is not the hook's answer.
             code = None if end.error else end.code

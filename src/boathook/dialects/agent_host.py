@@ -100,13 +100,20 @@ class AgentHost(HostDialect):
                 rows.append((row, name))
             elif name is not None and (name is beside or beside is None):
                 known = f"{self.host.title} has no event '{name[:100]}' that is known here"
-                raise DialectError(f"{known}: no hook was asked")
+                raise DialectError(f"{known}: no hook was asked{self._suggest_event(name)}")
         if not rows:
             keys = " or ".join(f"'{key}'" for key in self.host.event_keys)
             raise DialectError(f"which event? Name it with --event, or as {keys} in the JSON")
         if len({row.kind_name if row else "" for row, _ in rows}) > 1:
             raise DialectError(f"--event says '{beside}', but the JSON says '{inside}'")
         return rows[0]
+
+    def _suggest_event(self, name: str) -> str:
+        import difflib
+
+        names = {one.lower(): one for one in (*(row.name for row in self.host.events), *self.host.unmapped_events)}
+        near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+        return f" (did you mean '{names[near[0]]}'?)" if near else ""
 
     def _make_event(self, fields: dict[str, Any], row: HostEvent) -> Event:
         session_key, session = _find_text(fields, self.host.session_keys)

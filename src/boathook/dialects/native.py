@@ -85,7 +85,8 @@ def _find_kind(in_data: str | None, beside: str | None) -> EventKind:
     try:
         kinds = [find_kind(name) for name in (beside, in_data) if name is not None]
     except UnknownEvent as error:
-        raise DialectError(str(error)) from None
+        hint = "" if error.nearest else ". List the events with: boathook events"
+        raise DialectError(f"{error}{hint}") from None
     if kinds[0] is not kinds[-1]:
         raise DialectError(f"the argument says '{beside}', but 'event_type' in the JSON says '{in_data}'")
     return kinds[0]

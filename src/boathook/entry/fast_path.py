@@ -31,7 +31,8 @@ from boathook.system.locations import (
 FILE_TOOLS = ("WriteFile", "Write", "EditFile", "Edit", "DeleteFile")
 
 # As in `core.notices`, which is not imported here.
-NEAR_MISSES, REPORTED_TO_PERSON = "near-miss", "person"
+NEAR_MISSES, REPORTED_TO_PERSON, UNTRUSTED, WAITING = "near-miss", "person", "untrusted", "waiting"
+SESSION_START = "pre-session"
 MAX_SESSION_CHARS = 128
 # As in `process.sessions`.
 TRUSTED_NOTE = "trusted-"
@@ -141,7 +142,7 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     if call is None:
         return None
     kinds, tool_names, tool_input, has_context, fields = call
-    if _has_unreported(compiled, locations, event, rule, has_context=has_context):
+    if _has_unreported(compiled, locations, event, rule, kinds, has_context=has_context):
         return None
     if any(kind in compiled.head["reset_kinds"] for kind in kinds) and is_dir(locations.state + "/sessions"):
         return None
@@ -230,9 +231,9 @@ def _find_call(
     kinds, required_key, tool_name, name_places, input_places, has_context, field_places = row
     if required_key and not event.get(required_key):
         return None
-    # No tool is called.
+    fields = {key: _find_value(event, places) for key, places in field_places}
     if not name_places:
-        return kinds, ("",), {}, has_context, {key: _find_value(event, places) for key, places in field_places}
+        return kinds, ("",), {}, has_context, fields
     name, tool_input = _find_value(event, name_places), _find_value(event, input_places)
     name = tool_name if name is None and tool_name else name
     # An input that is a text may be JSON, which the engine parses first.
@@ -268,7 +269,7 @@ def _find_call(
     text_key = {"Shell": "command", "PatchFile": "patch"}.get(all_names[0])
     if text_key and tool_input and not isinstance(tool_input.get(text_key), str):
         return None
-    return kinds, all_names, tool_input, has_context, {}
+    return kinds, all_names, tool_input, has_context, fields
 
 
 def _list_names_of_servers(rule: "dict[str, Any]", name: str, fields: "dict[str, Any]") -> "tuple[str, ...]":
@@ -279,7 +280,13 @@ def _list_names_of_servers(rule: "dict[str, Any]", name: str, fields: "dict[str,
 
 
 def _has_unreported(
-    compiled: "Any", locations: "Any", event: "dict[str, Any]", rule: "dict[str, Any]", *, has_context: bool
+    compiled: "Any",
+    locations: "Any",
+    event: "dict[str, Any]",
+    rule: "dict[str, Any]",
+    kinds: "Any",
+    *,
+    has_context: bool,
 ) -> bool:
     """Whether something is to be said at this event, because it was not yet said in the session."""
     # A pause of self-protection is said, and its file is removed when it is over.
@@ -288,6 +295,8 @@ def _has_unreported(
     counts = [name for name, _ in compiled.head["counts"]]
     tells_model, trusted = rule["hides_messages"] and has_context, compiled.head["trusted_digest"]
     wanted = {*(counts if tells_model else ()), *((REPORTED_TO_PERSON,) if NEAR_MISSES in counts else ())}
+    if UNTRUSTED in counts and SESSION_START in kinds and not rule["hides_messages"]:
+        wanted.add(WAITING)
     if not wanted and not tells_model and not trusted:
         return False
     places = [get_at_place(event, place) for place in rule["session_keys"]]
@@ -340,7 +349,8 @@ def _may_be_wanted(
     if rows is None or (kind in compiled.head["with_tool"] and not tools[0]):
         return True
     if kind not in compiled.head["with_tool"]:
-        return any(all(_may_match_field(fields.get(name), *words) for name, *words in row) for row in rows)
+        return any(_may_match_fields(row, fields) for row in rows)
+    rows = [row for row in rows if not row[1] or _may_match_fields(row[1], fields)]
     tool_input = {} if tool_input is None else tool_input
     has_patch = _may_be_patch(tools[0], tool_input)
     if any(row[0][2] for row in rows):
@@ -355,10 +365,17 @@ def _may_be_wanted(
     return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
 
 
-def _may_match_field(value: "Any", equal: "tuple[str, ...]", inside: "tuple[str, ...]") -> bool:
-    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
+def _may_match_fields(row: "tuple[Any, ...]", fields: "dict[str, Any]") -> bool:
+    return all(_may_match_field(name, fields.get(name), *words) for name, *words in row)
+
+
+def _may_match_field(name: str, value: "Any", equal: "tuple[str, ...]", inside: "tuple[str, ...]") -> bool:
+    # As in `core.matcher`.
+    is_object = name == "tool_output" and isinstance(value, dict | list)
+    texts = (*iter_leaves(value), dumps(value)) if is_object else (value,)
+    if not isinstance(texts[-1], str) or len(texts[-1]) > MAX_TEXT_CHARS:
         return True
-    return value in equal or any(word in value for word in inside)
+    return any(text in equal or any(word in text for word in inside) for text in texts)
 
 
 def _may_be_protected(
@@ -396,7 +413,7 @@ def _is_plain_command(tool_input: "Any", folder: str, rows: "Any") -> bool:
 
 
 def _select_rows_of_kinds(
-    rows: "tuple[Any, ...]", tools: "tuple[str, ...]", tool_input: "Any", *, has_patch: bool
+    rows: "list[Any]", tools: "tuple[str, ...]", tool_input: "Any", *, has_patch: bool
 ) -> "list[Any]":
     """Return the rows of hooks that name no kinds of tools, or one that a call is of."""
     from boathook.core.tool_kinds import WRITES, find_call_kinds

@@ -174,7 +174,7 @@ class _EventRun:
             verdict, message = add_unlock_notice(verdict, unlocked_state, self.dialect, self._sessions())
             messages.append(message)
         verdict, message = add_session_notices(verdict, self.counts, self.dialect, self._sessions())
-        for text in filter(None, (*messages, message)):
+        for text in filter(None, (*messages, *message.split("\n"))):
             _report(text)
         return verdict
 

@@ -1,7 +1,8 @@
-"""What is said once in a session: near misses to the person, and to the model what is hidden: counts, and why a task ended."""
+"""What is said once in a session: to the person what waits for a review and near misses, to the model what is hidden."""
 
 from __future__ import annotations
 
+from boathook.core.event import PRE_SESSION
 from boathook.core.notices import (
     FAILED_COUNT,
     GONE_COUNT,
@@ -9,7 +10,9 @@ from boathook.core.notices import (
     PERSON_NOTICE,
     REMOVED_COUNT,
     UNTRUSTED_COUNT,
+    WAITING_NOTICE,
     describe_counts,
+    describe_waiting,
 )
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
@@ -27,15 +30,21 @@ if TYPE_CHECKING:
 def add_session_notices(
     verdict: Verdict, counts: Mapping[str, int], dialect: HostDialect, sessions: Sessions
 ) -> tuple[Verdict, str]:
-    """Return a verdict with what was not said in its session yet, and a message for stderr, or ""."""
+    """Return a verdict with what was not said in its session yet, and the lines for stderr, or ""."""
     # An event without a session counts as a session of its own.
     session = verdict.original.session_id
-    reported, new, message = sessions.load_reported(session), set[str](), ""
-    if counts.get(NEAR_MISS_COUNT) and PERSON_NOTICE not in reported:
-        new.add(PERSON_NOTICE)
-        message = describe_counts({NEAR_MISS_COUNT: counts[NEAR_MISS_COUNT]})
-        if not dialect.shows_stderr:
-            verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=(message,)))
+    reported, new = sessions.load_reported(session), set[str]()
+    notices = dict[str, str]()
+    if verdict.original.kind is PRE_SESSION and counts.get(UNTRUSTED_COUNT) and not dialect.hides_messages:
+        # Those that are for this event are named in a message of their own, which says the same.
+        is_said = any(skip.count_name == UNTRUSTED_COUNT for skip in verdict.skipped)
+        notices[WAITING_NOTICE] = "" if is_said else describe_waiting(counts[UNTRUSTED_COUNT])
+    if counts.get(NEAR_MISS_COUNT):
+        notices[PERSON_NOTICE] = describe_counts({NEAR_MISS_COUNT: counts[NEAR_MISS_COUNT]})
+    new |= notices.keys() - reported
+    messages = tuple([text for name, text in notices.items() if text and name in new])
+    if messages and not dialect.shows_stderr:
+        verdict = verdict.replace(outcome=verdict.outcome | Outcome(messages=messages))
     if dialect.hides_messages:
         verdict, reported_to_model = _tell_model(verdict, counts, dialect, sessions)
         new |= reported_to_model
@@ -43,7 +52,7 @@ def add_session_notices(
         verdict = _pass_on_refusal(verdict, dialect, sessions)
     if new - reported:
         sessions.note_reported(session, frozenset(new))
-    return verdict, message
+    return verdict, "\n".join(messages)
 
 
 def add_unlock_notice(verdict: Verdict, state: str, dialect: HostDialect, sessions: Sessions) -> tuple[Verdict, str]:

@@ -28,6 +28,8 @@ class Unsupported(Value):
 
     text: str
     fix: str = _SEE_CAPABILITIES
+    # The host never asks the hook.
+    is_never_asked: bool = False
 
 
 _COMMON_WRITES = frozenset(TOOLS_OF_KINDS[WRITES]).difference(FILE_CHANGES["delete"])
@@ -56,7 +58,8 @@ def find_unsupported(hook: Hook, host: Host) -> tuple[Unsupported, ...]:
         return (*_check_capabilities(hook, host, row), *_check_tools(hook, host))
     stop = next((row for row in host.events if row.kind_name == "pre-agent-turn-stop"), None)
     if stop is None or hook.kind.name not in DERIVED_KINDS:
-        return (Unsupported(f"it never runs: {host.title} has no event like {hook.kind.name}"),)
+        text = f"it never runs: {host.title} has no event like {hook.kind.name}"
+        return (Unsupported(text, is_never_asked=True),)
     if list_wanted_capabilities(hook):
         text = f"it runs after {stop.name}, but {host.title} cannot receive its answers: you see them instead"
         return (Unsupported(text),)
@@ -75,6 +78,22 @@ def _check_capabilities(hook: Hook, host: Host, row: HostEvent) -> list[Unsuppor
     if host.block_side_effect and row.kind_name == "pre-tool-call" and "block" in wanted:
         found.append(Unsupported(host.block_side_effect))
     return found
+
+
+def describe_limits(host: Host) -> list[str]:
+    """Return what hooks cannot do before a tool call in a host, and what happens instead where it matters."""
+    row = find_row(host, "pre-tool-call")
+    if row is None:
+        return ["see tool calls"]
+    refused = " (it refuses instead)" if _can_deny(row) else " (you get a message instead)"
+    limits = {
+        "block": "block",
+        "ask": f"ask you{refused}",
+        "stop": "end the run",
+        "input": f"rewrite an input{refused}",
+        "context": "add context for the model",
+    }
+    return [text for name, text in limits.items() if not row.get_template(name)]
 
 
 def _can_deny(row: HostEvent) -> bool:
@@ -114,13 +133,13 @@ def _check_tools(hook: Hook, host: Host) -> list[Unsupported]:
         about = _describe_names(tool, unmatched, host)
         fix = f"add {' and '.join(unmatched)} to its matcher"
         text = f"it matches no tool that {host.title} is known to have ({about})"
-        found.append(
-            Unsupported(f"it is not asked about every tool that it names ({about})" if is_asked else text, fix)
-        )
+        partly = f"it is not asked about every tool that it names ({about})"
+        found.append(Unsupported(partly, fix) if is_asked else Unsupported(text, fix, is_never_asked=True))
     elif not is_asked and not any(mark in tool.source for mark in SERVER_TOOL_MARKS):
         text = f"it matches no tool that {host.title} is known to have (its matcher: {tool.display_text})"
         names = ", ".join(dict.fromkeys(ours for ours, _ in host.tools.values()))
-        found.append(Unsupported(text, f"if it is meant for {host.title}, match one of: {names}"))
+        fix = f"if it is meant for {host.title}, match one of: {names}"
+        found.append(Unsupported(text, fix, is_never_asked=True))
     if missing := _find_missing_writes(hook, tool, host, unmatched):
         found.append(Unsupported(f"it misses file changes in {host.title}: {missing}", _make_kind_fix(hook, tool)))
     return [*found, *_check_server_names(tool, host)]

@@ -75,5 +75,5 @@ def make_setup() -> h.Setup:
         "cline", ("cline",), ("", ""), "Documents/Cline/Hooks", ".clinerules/hooks", FILES,
         evidence="it runs executable files only",
         user_steps=("turn hooks on in the settings of Cline's extension, if you use that one",),
-        packages=("@cline/cli",),
+        packages=("@cline/cli",), folder="Documents/Cline",
     )  # fmt: skip

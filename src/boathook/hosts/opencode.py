@@ -50,6 +50,6 @@ def make_setup() -> h.Setup:
     return Setup(
         "opencode", ("opencode",), ("XDG_CONFIG_HOME", ".config"), "opencode/plugin/boathook.js",
         ".opencode/plugin/boathook.js", PLUGIN, evidence="it runs plugins only",
-        agent_variables=("OPENCODE",), packages=("opencode-ai",),
+        agent_variables=("OPENCODE",), packages=("opencode-ai",), folder="opencode",
         off_options=("--pure",), off_variables=("OPENCODE_PURE",),
     )  # fmt: skip

@@ -45,7 +45,8 @@ class Setup(Value):
     # `has_entry_trust`: it runs only entries whose hash it trusts. `agent_variables` are those that it sets for the commands that
     # its model runs; `packages`: folders of packages that an interpreter runs as this agent; `editors`: those of the programs in
     # which people have terminals of their own, so that they are no evidence of an agent. `off_options`: options that start it
-    # without hooks; `off_variables`: variables that do.
+    # without hooks; `off_variables`: variables that do. `folder` is what is below its home if people have it, "" if that is its
+    # home itself, None if no folder shows it.
     name: str
     programs: tuple[str, ...]
     home: tuple[str, str]
@@ -76,6 +77,7 @@ class Setup(Value):
     agent_variables: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     editors: tuple[str, ...] = ()
+    folder: str | None = ""
 
     @property
     def off_words(self) -> tuple[str, ...]:

@@ -62,5 +62,6 @@ def make_setup() -> h.Setup:
         evidence="according to its documentation, chat.hookFilesLocations names .claude settings and .github/hooks by default",
         reads_files_of=("claude", "copilot"), unless_variable="COPILOT_HOOK_DIR",
         project_steps=("trust the workspace when VS Code asks",),
-        editors=("code",),
+        # ~/.copilot belongs to Copilot CLI.
+        editors=("code",), folder=None,
     )  # fmt: skip

@@ -96,7 +96,7 @@ class _RecordBuilder:
         clean: Any = redact(self._collect(whole=whole))
         if isinstance(clean, str):
             clean = self._collect_placeholders(clean)
-        tool_input = original.data.get("tool_input")
+        tool_input, folder = original.data.get("tool_input"), around.get("folder", "")
         record: _Fields = {
             "v": RECORD_VERSION,
             "id": verdict.id,
@@ -105,6 +105,8 @@ class _RecordBuilder:
             "host": around["host"],
             "session": _shorten_name(clean["session"]),
             "project": _shorten_name(around["project"]),
+            # Where it happened, if that says more than the project: most folders have no hooks of their own.
+            **({"folder": _shorten_name(folder)} if folder not in ("", around["project"]) else {}),
             "event": original.kind.name,
             "tool": _shorten_name(clean["tool"]),
             "input_sha256": None if tool_input is None else hash_value(tool_input),

@@ -75,7 +75,7 @@ class RecordPlace(Value):
 class Recorder:
     """Writes what the hooks of a project did to the ledger, and how async hooks ended to their log as well."""
 
-    # `origin` has the "host" and the "project". `dialect` lists what its host cannot do of a verdict.
+    # `origin` has the "host", the "project" and the "folder" of the event. `dialect` lists what its host cannot do of a verdict.
     def __init__(
         self,
         state: str,

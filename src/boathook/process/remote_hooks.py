@@ -15,6 +15,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 from boathook.core.json_text import dump_line, dumps
 from boathook.core.text import clean_text
+from boathook.system.extras import suggest_extra
 from boathook.version import __version__
 
 TYPE_CHECKING = False
@@ -133,7 +134,7 @@ def _ask_server(question: dict[str, Any], reporter: Reporter) -> bytes:
     try:
         import httpx
     except ImportError:
-        raise NoAnswerError("http hooks need httpx: pip install 'boathook[http]'") from None
+        raise NoAnswerError(f"http hooks need httpx: {suggest_extra('http')}") from None
     url = _parse_url(question["url"])
     # The rest of the URL may be secret, such as the path of a webhook.
     server = f"{url.scheme}://{url.netloc.decode('ascii')}"
@@ -231,7 +232,7 @@ def _ask_model(question: dict[str, Any], reporter: Reporter) -> bytes:
     try:
         import pydantic_ai.exceptions as model_errors
     except ImportError:
-        raise NoAnswerError("prompt hooks need a model library: pip install 'boathook[prompt]'") from None
+        raise NoAnswerError(f"prompt hooks need a model library: {suggest_extra('prompt')}") from None
     try:
         judgement = _make_judge(name).run_sync(question["prompt"]).output
     except model_errors.ModelHTTPError as error:

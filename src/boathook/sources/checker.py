@@ -7,8 +7,9 @@ import os
 from boathook.core.catalog import Catalog
 from boathook.core.event import RECORDED, EventKind
 from boathook.core.hook import ERROR, PROJECT, SHARED_PROCESS, USER, WARNING, Diagnostic, Hook, Script
+from boathook.core.matcher import Pattern, compile_pattern
 from boathook.errors import ConfigError
-from boathook.hosts.tool_names import list_known_tools
+from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_claude_name, list_known_tools
 from boathook.sources.agent_forms.form_guess import guess_form
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form_of_file
 from boathook.sources.fields import suggest
@@ -24,7 +25,7 @@ from boathook.sources.hook_md.manifest import OPENCLAW_HOOK
 from boathook.sources.hook_mistakes import HookCode, find_language, find_mistakes
 from boathook.sources.hooks_toml import read_hooks_toml
 from boathook.sources.loaded_files import find_load_problem, find_other_owner, is_loaded_file
-from boathook.sources.near_misses import find_misnamed_manifest, list_root_misses
+from boathook.sources.near_misses import find_misnamed_manifest, list_lookalike_hooks, list_root_misses
 from boathook.sources.pack_folders import PACKS_FOLDER, PROJECT_PACKS_FOLDER, PackFolder, find_packs, read_pack
 from boathook.sources.pack_md import PACK_MANIFEST
 from boathook.sources.python_starts import describe_python_starts
@@ -40,6 +41,8 @@ from boathook.sources.shell_scripts import MAX_SCRIPT_BYTES, find_blocking_exit_
 from boathook.system.files import FileError, read_regular
 from boathook.system.programs import choose_command, find_entry_point
 
+_MAX_SHOWN_TOOLS = 3
+
 
 def check_catalog(catalog: Catalog) -> list[Diagnostic]:
     diagnostics = [*catalog.diagnostics]
@@ -48,64 +51,74 @@ def check_catalog(catalog: Catalog) -> list[Diagnostic]:
     return _sort_diagnostics(diagnostics)
 
 
-def check_path(path: str) -> list[Diagnostic]:
-    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, a pack, or a project."""
+def check_path(path: str, seen: list[Hook] | None = None) -> list[Diagnostic]:
+    """Check a manifest, a hook folder, a folder of hooks, a hooks.toml, a settings file, a pack, or a project.
+
+    The hooks that were found are added to `seen`.
+    """
+    seen = [] if seen is None else seen
     path = os.path.abspath(path)
     form = find_form_of_file(path)
     if os.path.isfile(path) and (path.endswith(".json") or form is not None):
         guess = form or (SETTINGS_FORM if is_loaded_file(path) else guess_form(path))
         problem = find_load_problem(path, form, guess)
         is_known = form is not None or not find_other_owner(path)
-        found = check_settings([_read_file(path, guess)]) if is_known else []
+        found = check_settings([_read_file(path, guess)], seen) if is_known else []
         return [*([problem] if problem else []), *found]
     if os.path.basename(path) == "hooks.toml":
         return list(read_hooks_toml(path, _guess_scope(path)).diagnostics)
     if os.path.basename(path) == PACK_MANIFEST or os.path.isfile(f"{path}/{PACK_MANIFEST}"):
-        return _check_pack(path.removesuffix(f"/{PACK_MANIFEST}"))
+        return _check_pack(path.removesuffix(f"/{PACK_MANIFEST}"), seen)
     if os.path.basename(path) in MANIFEST_NAMES or (os.path.isfile(path) and path.endswith(".md")):
-        return check_folder(os.path.dirname(path), path)
+        return check_folder(os.path.dirname(path), path, seen)
     if os.path.isdir(path):
         manifest = find_manifest(path)
-        return check_folder(path, manifest) if manifest else _check_project(path)
+        return check_folder(path, manifest, seen) if manifest else _check_project(path, seen)
     expected = "a HOOK.md, a hook folder, a folder of hooks, a pack, a hooks.toml, a settings.json or a project"
     raise ConfigError(f"{path} is not one of these: {expected}" if os.path.exists(path) else f"{path} does not exist")
 
 
-def _check_project(path: str) -> list[Diagnostic]:
+def _check_project(path: str, seen: list[Hook]) -> list[Diagnostic]:
     found = [(file, form) for form in HOOK_FORMS for file in form.list_project_files(path)]
     files = [(file, form) for file, form in found if os.path.isfile(file) and mentions_hooks(file, form)]
-    diagnostics = check_settings([_read_file(file, form, path) for file, form in files])
+    diagnostics = check_settings([_read_file(file, form, path) for file, form in files], seen)
     packs = [
         pack for root in (PROJECT_PACKS_FOLDER, PACKS_FOLDER) for pack in find_packs(f"{path}/{root}", PROJECT).packs
     ]
-    diagnostics += [problem for pack in packs for problem in _check_pack(pack.path)]
+    diagnostics += [problem for pack in packs for problem in _check_pack(pack.path, seen)]
+    misplaced = list_lookalike_hooks(path)
+    diagnostics += misplaced
     for root, toml in ((".agents/hooks", ".agents/hooks.toml"), ("hooks", "hooks.toml")):
         if os.path.isdir(f"{path}/{root}"):
             config = read_hooks_toml(f"{path}/{toml}", _guess_scope(f"{path}/{toml}"))
-            return _sort_diagnostics([*diagnostics, *_check_root(f"{path}/{root}", path), *config.diagnostics])
-    if files or packs:
+            in_root = _check_root(f"{path}/{root}", path, seen)
+            return _sort_diagnostics([*diagnostics, *in_root, *config.diagnostics])
+    if files or packs or misplaced:
         return diagnostics
     misnamed = find_misnamed_manifest(path)
     if misnamed and os.path.basename(path) != "hooks":
         return [misnamed]
-    diagnostics = _check_root(path, path)
+    diagnostics = _check_root(path, path, seen)
     if not diagnostics and not any(find_manifest(entry.path) for entry in os.scandir(path) if entry.is_dir()):
         raise ConfigError(f"no hook was found in {path}")
     return diagnostics
 
 
-def _check_pack(folder: str) -> list[Diagnostic]:
+def _check_pack(folder: str, seen: list[Hook]) -> list[Diagnostic]:
     name = "/".join(folder.split("/")[-2:])
     read = read_pack(PackFolder(name, folder, _guess_scope(folder)), folder)
+    seen += [hook for hook, _ in read.hooks]
     present = [hook for hook, _ in read.hooks if os.path.isdir(hook.folder)]
     missing = [problem for hook, _ in read.hooks if hook not in present for problem in hook.diagnostics]
     found = [problem for hook in present for problem in check_hook(hook)]
     return _sort_diagnostics([*read.diagnostics, *missing, *found])
 
 
-def check_settings(files: list[SettingsFile]) -> list[Diagnostic]:
+def check_settings(files: list[SettingsFile], seen: list[Hook] | None = None) -> list[Diagnostic]:
     diagnostics = [problem for file in files for problem in file.diagnostics]
     for file in files:
+        if seen is not None:
+            seen += file.hooks
         for hook in file.hooks:
             diagnostics += check_hook(hook)
     return _sort_diagnostics(diagnostics)
@@ -119,9 +132,10 @@ def _get_settings_scope(path: str) -> str:
     return LOCAL if path.endswith("settings.local.json") else PROJECT
 
 
-def _check_root(root: str, top: str) -> list[Diagnostic]:
+def _check_root(root: str, top: str, seen: list[Hook]) -> list[Diagnostic]:
     level = scan_hooks(root, _guess_scope(root), top)
     diagnostics = [*level.diagnostics, *list_root_misses(root, [])]
+    seen += [hook for hook, _ in level.hooks]
     first: dict[str, Hook] = {}
     for hook, _ in level.hooks:
         diagnostics += check_hook(hook)
@@ -132,8 +146,9 @@ def _check_root(root: str, top: str) -> list[Diagnostic]:
     return _sort_diagnostics(diagnostics)
 
 
-def check_folder(folder: str, manifest: str) -> list[Diagnostic]:
+def check_folder(folder: str, manifest: str, seen: list[Hook]) -> list[Diagnostic]:
     hook, _ = read_hook(manifest, folder, _guess_scope(folder))
+    seen.append(hook)
     return _sort_diagnostics(check_hook(hook))
 
 
@@ -146,7 +161,7 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     if not isinstance(hook.handler, Script):
         return [*hook.diagnostics, *check_settings_hook(hook)]
     diagnostics = [*hook.diagnostics]
-    if hook.state_reason == OPENCLAW_HOOK:
+    if hook.state_reason == OPENCLAW_HOOK or hook.is_whole_pack:
         return diagnostics
     path = find_entry_point(hook.folder)
     if hook.process == SHARED_PROCESS and path is not None and not path.endswith(".py"):
@@ -200,17 +215,37 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
 
 def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
     tool = hook.matcher.tool
-    if tool is None or any(tool.search(name) for name in list_known_tools()) or may_be_server_tool(tool):
+    if tool is None or may_be_server_tool(tool):
         return []
-    common = "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
-    fix = suggest(tool.source.strip("^$()"), list_known_tools(), common, cutoff=0.5)
-    message = f"the tool pattern '{tool.source}' matches no known tool; this hook may never run on {kind.name}"
+    matching = [name for name in list_known_tools() if tool.search(name)]
+    if meant := _find_meant_tool(tool):
+        where = f"only {', '.join(matching[:_MAX_SHOWN_TOOLS])} of some agents" if matching else "no known tool"
+        message = f"the tool pattern '{tool.display_text}' matches {where}: small and capital letters count"
+        fix = f"did you mean '{meant}'? It holds in every agent"
+    elif not matching:
+        common = "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
+        fix = suggest(tool.source.strip("^$()"), list_known_tools(), common, cutoff=0.5)
+        message = f"the tool pattern '{tool.source}' matches no known tool; this hook may never run on {kind.name}"
+    else:
+        return []
     try:
         lines = read_regular(hook.path).decode("utf-8", "replace").splitlines()
     except FileError:
         lines = []
     has_tool = (number for number, line in enumerate(lines, 1) if line.strip().startswith("tool:") or "{tool:" in line)
     return [Diagnostic(hook.path, next(has_tool, None), "matcher.tool", WARNING, message, fix)]
+
+
+def _find_meant_tool(tool: Pattern) -> str:
+    """Return the canonical tool that a pattern would match if case did not count, "" if it matches one as it is."""
+    names = {name: (name, find_claude_name(name, "")) for name in TOOL_INPUT_KEYS}
+    if any(tool.search(name) for both in names.values() for name in both):
+        return ""
+    try:
+        any_case = compile_pattern(f"(?i:{tool.source})")
+    except ConfigError:
+        return ""
+    return next((ours for ours, both in names.items() if any_case and any(map(any_case.search, both))), "")
 
 
 def _sort_diagnostics(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -22,11 +22,38 @@ from boathook.sources.own_commands import has_own_command
 from boathook.sources.samples import build_sample_event
 from boathook.sources.settings_json.settings_entry import DIALECT, SCRIPT
 
+CONVERTED_MARK = "(boathook convert)"
 ENTER_PROJECT_LINE = 'cd "${CLAUDE_PROJECT_DIR:-.}" || exit 1'
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN_SCRIPT = re.compile(r"([^/\s\"']+)/scripts/run(?:\.sh|\.py)?[\"']?$")
 _COMPARED_FIELDS = ("name", "kind", "trigger", "background", "on_failure", "dialect", "state")
+# Programs that are in commands of any purpose.
+_PLUMBING = frozenset(
+    (
+        *(
+            "awk",
+            "bash",
+            "cat",
+            "cd",
+            "curl",
+            "cut",
+            "echo",
+            "egrep",
+            "env",
+            "exec",
+            "find",
+            "git",
+            "grep",
+            "head",
+            "jq",
+        ),
+        *("node", "npm", "npx", "osascript", "printf", "python", "python3", "read", "sed", "set", "sh", "sort", "tail"),
+        *("tee", "test", "tr", "uv", "uvx", "wc", "xargs", "zsh"),
+    )
+)
+_SHELL_WORDS = frozenset(("case", "for", "if", "until", "while"))
+_COMMAND_WORD = "command"
 # Shorter than allowed, so that a number can be added.
 _MAX_NAME_CHARS = 56
 
@@ -72,11 +99,16 @@ class ConvertedEntry(Value):
 
 
 def suggest_name(hook: Hook) -> str:
-    """Return a name for a hook of settings.json: that of its script or program."""
+    """Return a name for a hook of settings.json: that of its script or program, with its event if the program says little."""
     label = hook.name.partition(":")[2].rpartition("#")[0]
     folder = _OWN_SCRIPT.search(hook.handler.text) if isinstance(hook.handler, Command) else None
     stem = folder.group(1) if folder else label.rpartition(".")[0] if SCRIPT.fullmatch(label) else label
-    return re.sub(r"[^A-Za-z0-9._-]", "", stem).lstrip("-_.")[:_MAX_NAME_CHARS] or "hook"
+    name = re.sub(r"[^A-Za-z0-9._-]", "", stem).lstrip("-_.")
+    if name in _SHELL_WORDS or not name:
+        name = _COMMAND_WORD
+    if name == _COMMAND_WORD or (name in _PLUMBING and not folder and stem == label):
+        name = f"{hook.kind.name if hook.kind else 'hook'}-{name}"
+    return name[:_MAX_NAME_CHARS]
 
 
 def find_free_name(wanted: str, taken: set[str]) -> str:
@@ -111,16 +143,21 @@ def convert_to_folder(
     ]
     manifest = "\n".join(lines) + "\n"
     _check_reading_back(hook, name, manifest)
-    shell, line = "#!/usr/bin/env bash" if bash else "#!/bin/sh", command.text
-    if command.words is not None:
-        words = [_quote_word(word, hook.dialect.folder_variables) for word in (command.text, *command.words)]
-        shell, line = "#!/bin/sh", "exec " + " ".join(words)
-    before = "".join(f"{one}\n" for one in (ENTER_PROJECT_LINE, *_list_setup_lines(command)))
-    script = f"{shell}\n# from {where} (boathook convert)\n{before}{line}\n"
+    shell = "#!/usr/bin/env bash" if bash and command.words is None else "#!/bin/sh"
+    script = f"{shell}\n# from {where} {CONVERTED_MARK}\n{make_script_body(hook, command)}"
     try:
         return ConvertedFolder(name, manifest.encode(), script.encode(), _list_settings_notes(hook, command, written))
     except UnicodeEncodeError:
         raise ConversionError("it contains characters that UTF-8 cannot encode") from None
+
+
+def make_script_body(hook: Hook, command: Command) -> str:
+    """Return what the script of a converted hook does: the lines below the interpreter and the origin."""
+    line = command.text
+    if command.words is not None:
+        words = [_quote_word(word, hook.dialect.folder_variables) for word in (command.text, *command.words)]
+        line = "exec " + " ".join(words)
+    return "".join(f"{one}\n" for one in (ENTER_PROJECT_LINE, *_list_setup_lines(command), line))
 
 
 def _choose_trigger(hook: Hook) -> str:

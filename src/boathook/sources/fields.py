@@ -223,6 +223,11 @@ _PROCESS_ABOUT = (
 )
 PROCESS_FIELD = Field("process", WORD, _PROCESS_ABOUT, OWN_PROCESS, words=PROCESSES, example=SHARED_PROCESS)
 
+_SETTINGS_ABOUT = (
+    "the names of the settings that the hook reads, for a hook of a pack; a setting in hooks.toml with another name is "
+    "an error. Without it, every name counts as right"
+)
+
 _MATCHER_ABOUT = "which tool calls, or which other events of the trigger, the hook runs on"
 _KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
@@ -261,6 +266,7 @@ HOOK_MD_FIELDS = (
     IMPORTS_FIELD,
     PROCESS_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
+    _names("settings", about=_SETTINGS_ABOUT, example=["protected"]),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
 )
 
@@ -309,7 +315,8 @@ HOOKS_TOML_FIELDS = (
     _user(
         "broken",
         WORD,
-        "what happens to tool calls if boathook cannot start; `boathook install` writes it into the command",
+        "what happens to tool calls if boathook cannot start (`boathook install` writes it into the command), or if a pack "
+        "of yours cannot be read",
         "refuse",
         words=("refuse", "allow"),
     ),
@@ -330,9 +337,7 @@ HOOKS_TOML_FIELDS = (
 HOOKS_FIELD = Field("hooks", TABLE, "everything is in this table", fields=HOOKS_TOML_FIELDS)
 
 HOOK_LIST = FieldType("a list of names of hooks", list, lambda name: _is_text(name) and is_hook_name(name))
-PACK_TABLES = FieldType(
-    'tables with the names of packs, such as [packs."boathook/standard"]', dict, lambda table: isinstance(table, dict)
-)
+PACK_TABLES = FieldType('tables with the names of packs, such as [packs."boathook/standard"]', dict)
 PACK_MD_FIELDS = (
     Field("name", HOOK_NAME, "the name; equal to that of the folder", required=True),
     _DESCRIPTION.replace(about="what the pack is for", tolerant=True, example="Guards against lost work"),
@@ -348,7 +353,6 @@ PACKS_FIELD = Field(
     "packs",
     PACK_TABLES,
     "a table for each pack, with `on`, `off`, and a table of settings for each hook",
-    tolerant=True,
 )
 
 SETTINGS_FILE_FIELDS = (

@@ -175,7 +175,8 @@ def _list_ineffective(hooks: tuple[Hook, ...], project: HooksConfig, user: Hooks
                 yield config, "hooks.override", f"priority has no effect on '{name}': settings hooks run together"
     for name in user.disable:
         if name in users and users[name].protected:
-            message = f"'{name}' is protected, so it is not disabled; remove 'protected' from its HOOK.md first"
+            way = f"run: boathook pack off {name}" if users[name].pack else "remove 'protected' from its HOOK.md first"
+            message = f"'{name}' is protected, so it is not disabled; {way}"
             yield user, "hooks.disable", message
     if project.defaults.get("on_failure") == "allow" and user.defaults.get("on_failure") == "block":
         yield project, "hooks.defaults", "a project cannot turn your on_failure = block into allow"

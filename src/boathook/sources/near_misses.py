@@ -52,6 +52,12 @@ def _list_lookalikes(locations: Locations, user_root: str) -> dict[str, str]:
     return places
 
 
+def list_lookalike_hooks(project: str) -> list[Diagnostic]:
+    """Return the hooks of a project that are in a folder that people take for its folder of hooks."""
+    pairs = ((project + place, project + root) for place, root in HOOK_MD_SOURCE.lookalikes)
+    return [found for place, root in pairs for found in _check_lookalike(place, root, [])]
+
+
 def _list_entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 
+from boathook.core.catalog import Settings
+from boathook.core.event import PRE_TOOL
 from boathook.core.hook import ERROR, INVALID, PACK, PROJECT, USER, Diagnostic, Hook
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
-from boathook.sources.fields import is_hook_name, suggest
+from boathook.errors import ConfigError
+from boathook.sources.fields import is_hook_name, is_pack_name, suggest
 from boathook.sources.hook_md.folder import build_invalid_hook, is_same_folder, list_parents, scan_hooks, settle_hooks
+from boathook.sources.pack_lock import LOCK_NAME, read_lock
 from boathook.sources.pack_md import PACK_MANIFEST, PackManifest, read_pack_manifest
 from boathook.sources.source_hooks import ReadHook, SourceHooks
 from boathook.system.locations import SourceFolders
@@ -47,12 +51,48 @@ def read_packs(folders: SourceFolders) -> SourceHooks:
     for level, top in levels:
         diagnostics += level.diagnostics
         watch += level.watch
-        for pack in level.packs:
-            read = read_pack(pack, top)
+        missing = _find_missing_packs(level, folders.user) if top == folders.user else SourceHooks()
+        for read in (*(read_pack(pack, top) for pack in level.packs), missing):
             hooks += read.hooks
             diagnostics += read.diagnostics
             watch += read.watch
-    return SourceHooks(tuple(hooks), tuple(diagnostics), tuple(watch), project, settle_hooks)
+    return SourceHooks(tuple(hooks), tuple(diagnostics), tuple(watch), project, settle_pack_hooks)
+
+
+def settle_pack_hooks(hooks: tuple[Hook, ...], settings: Settings) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """Settle hooks as those of folders; a pack that cannot be read refuses tool calls, unless the user wants it otherwise."""
+    is_allowed = settings.broken == "allow"
+    return settle_hooks(tuple(hook for hook in hooks if not (is_allowed and hook.is_whole_pack)), settings)
+
+
+def _find_missing_packs(level: _PackLevel, user: str) -> SourceHooks:
+    """Return the packs that a person added, and whose folders are not there."""
+    path, present = f"{user}/{LOCK_NAME}", {pack.name for pack in level.packs}
+    try:
+        missing = [name for name in read_lock(path) if name not in present and is_pack_name(name)]
+    except ConfigError as error:
+        return SourceHooks(diagnostics=(Diagnostic(path, None, "", ERROR, str(error)),), watch=(path,))
+    places = [PackFolder(name, f"{user}/{PACKS_FOLDER}/{name}", USER) for name in missing]
+    found = [_refuse_pack(pack, f"its folder is not there, and {LOCK_NAME} says that you added it") for pack in places]
+    hooks = tuple(hook for one in found for hook in one.hooks)
+    return SourceHooks(hooks, tuple(problem for one in found for problem in one.diagnostics), (path,))
+
+
+def _refuse_pack(pack: PackFolder, reason: str, watch: tuple[str, ...] = ()) -> SourceHooks:
+    """Return a pack of which nothing can be read: an error and, if it is the user's, a hook that refuses tool calls for it.
+
+    Nobody knows what its guards would say, and an agent takes silence for consent.
+    """
+    message = f"the pack '{pack.name}' cannot be read, so none of its hooks runs: {reason}"
+    fix = f"repair it or add it again, or remove it with: boathook pack remove {pack.name}"
+    problem = Diagnostic(pack.path, None, "", ERROR, message, fix)
+    if pack.scope == PROJECT:
+        return SourceHooks(diagnostics=(problem,), watch=watch)
+    hook, written = build_invalid_hook(f"{pack.path}/{PACK_MANIFEST}", pack.path, pack.scope, message)
+    why = f"{message}. Tool calls are refused until you {fix}"
+    hook = hook.replace(name=pack.name, pack=pack.name, source=PACK, state_reason=why, diagnostics=())
+    hook = hook.replace(kind=PRE_TOOL, trigger=PRE_TOOL.name, on_failure="block")
+    return SourceHooks(((hook, written),), (problem,), watch)
 
 
 def find_packs(root: str, scope: str) -> _PackLevel:
@@ -95,10 +135,11 @@ def read_pack(pack: PackFolder, top: str) -> SourceHooks:
     reason = find_foreign_owner(pack.path) if pack.scope == PROJECT else find_exposure(pack.path)
     reason = reason or (find_exposed_parent(pack.path) if pack.scope != PROJECT else "")
     if reason:
-        message = f"no hook of this pack runs: its folder {reason}"
-        return SourceHooks(diagnostics=(Diagnostic(pack.path, None, "", ERROR, message),), watch=tuple(watch))
+        return _refuse_pack(pack, f"its folder {reason}", tuple(watch))
     manifest = read_pack_manifest(pack.path, pack.scope, top)
     level = scan_hooks(root, pack.scope, top)
+    if not level.hooks and (manifest.hooks or not os.access(pack.path, os.R_OK | os.X_OK)):
+        return _refuse_pack(pack, f"none of them can be read in {root}", (*watch, *level.watch))
     present = {os.path.basename(hook.folder) for hook, _ in level.hooks}
     hooks = [(_adopt_hook(hook, pack, manifest), written) for hook, written in level.hooks]
     hooks += [(_make_missing_hook(pack, name), frozenset[str]()) for name in manifest.hooks if name not in present]

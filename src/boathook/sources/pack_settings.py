@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from boathook.core.hook import ABSENT_STATES, DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
-from boathook.core.json_text import dumps
+from boathook.core.hook import (
+    ABSENT_STATES,
+    ARMED,
+    DISABLED,
+    ERROR,
+    MODIFIED,
+    PROJECT,
+    USER,
+    WARNING,
+    Diagnostic,
+    Hook,
+)
+from boathook.core.json_text import dumps, loads
 from boathook.core.value import Value
 from boathook.sources.fields import (
     PACK_TOML_FIELDS,
     PACKS_FIELD,
     TABLE,
     FieldChecker,
+    describe_value,
     is_hook_name,
     is_pack_name,
     suggest,
@@ -45,7 +57,11 @@ def check_packs(tables: Mapping[str, Any], checker: FieldChecker) -> dict[str, P
         place = f'{PACKS_FIELD.key}."{name}"'
         if not is_pack_name(name):
             fix = 'write the owner and the name in quotes, such as [packs."boathook/standard"]'
-            checker.report(ERROR, place, f"'{name}' is not the name of a pack", fix)
+            checker.report(ERROR, place, f"'{name}' is not the name of a pack; it is ignored", fix)
+            continue
+        if not isinstance(table, dict):
+            message = f"{place} must be {TABLE.expected}, not {describe_value(table)}; it is ignored"
+            checker.report(ERROR, place, message, f'write [{place}], and below it on = ["…"], off = ["…"]')
             continue
         values = checker.check(PACK_TOML_FIELDS, {key: table[key] for key in _PACK_KEYS if key in table}, place)
         on, off = tuple(values.get("on", ())), tuple(values.get("off", ()))
@@ -86,7 +102,7 @@ def configure_pack_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> 
     """
     if not hook.pack:
         return hook
-    name, is_on, settings, switch = hook.name.rpartition(":")[2], hook.is_on, "", ""
+    name, is_on, settings, switch = hook.short_name, hook.is_on, "", ""
     for config in (project, user):
         is_stranger = config.scope == PROJECT and (hook.scope == USER or hook.state in (MODIFIED, *ABSENT_STATES))
         found = config.packs.get(hook.pack)
@@ -105,7 +121,7 @@ def configure_pack_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> 
 def get_project_choice(hook: Hook, config: HooksConfig) -> list[Any]:
     """Return what a project's hooks.toml says about a hook of its pack, which is trusted with the hook."""
     found = config.packs.get(hook.pack) if hook.pack else None
-    name = hook.name.rpartition(":")[2]
+    name = hook.short_name
     if found is None or name not in found.named:
         return [] if hook.is_on or not hook.pack else ["disabled"]
     is_on = name in found.on or (hook.is_on and name not in found.off)
@@ -118,9 +134,12 @@ def list_pack_mistakes(hooks: tuple[Hook, ...], project: HooksConfig, user: Hook
     for config in (user, project):
         seen = [hook for hook in hooks if hook.pack and (config.scope == USER or hook.scope == PROJECT)]
         others = {hook.pack for hook in hooks if hook.pack}
+        unreadable = {hook.pack for hook in hooks if hook.is_whole_pack}
         for pack, found in config.packs.items():
+            if pack in unreadable:
+                continue
             key = f'{PACKS_FIELD.key}."{pack}"'
-            names = {hook.name.rpartition(":")[2] for hook in seen if hook.pack == pack}
+            names = {hook.short_name for hook in seen if hook.pack == pack}
             if not names and pack in others:
                 message = f"a project cannot configure your pack '{pack}'; this is ignored"
                 yield Diagnostic(config.path, None, key, WARNING, message, "remove it")
@@ -131,3 +150,22 @@ def list_pack_mistakes(hooks: tuple[Hook, ...], project: HooksConfig, user: Hook
                 if name not in names:
                     message = f"the pack '{pack}' has no hook '{name}'"
                     yield Diagnostic(config.path, None, key, ERROR, message, suggest(name, sorted(names)))
+            yield from _list_unknown_settings(config.path, [hook for hook in seen if hook.pack == pack], found)
+
+
+def _is_reviewed(hook: Hook) -> bool:
+    """Whether events may quote what a hook says about itself: it is the user's, or a person trusts it."""
+    return hook.scope == USER or hook.approval is not None or hook.state == ARMED
+
+
+def _list_unknown_settings(path: str, hooks: list[Hook], found: PackSettings) -> Iterator[Diagnostic]:
+    """Return the settings that no hook of this name reads: the hook works as if they were not there."""
+    for name, text in found.settings:
+        own = [hook for hook in hooks if hook.name.endswith(f":{name}") and _is_reviewed(hook)]
+        known = {one for hook in own for one in hook.known_settings or ()}
+        if not own or any(hook.known_settings is None for hook in own):
+            continue
+        for setting in (one for one in loads(text) if one not in known):
+            key = f'{PACKS_FIELD.key}."{own[0].pack}".{name}.{setting}'
+            fix = suggest(setting, sorted(known)) if known else "remove it: the hook has no settings"
+            yield Diagnostic(path, None, key, ERROR, f"the hook '{own[0].name}' has no setting '{setting}'", fix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.hook import ARMED, INVALID, IS_INSTALLED_CALL
+from boathook.core.hook import ARMED, INVALID
 from boathook.core.value import Value
 from boathook.hosts.host import load_host
 from boathook.sources.source import find_source
@@ -29,7 +29,7 @@ def find_unused_files(everything: Locations, enabled: Locations) -> tuple[Unused
         # Those that need no setting were turned off on purpose.
         if folders.name in used or source.is_default:
             continue
-        hooks = [hook for hook, _ in source.read_hooks(folders).hooks if hook.state_reason != IS_INSTALLED_CALL]
+        hooks = [hook for hook, _ in source.read_hooks(folders).hooks if not hook.is_installed_call]
         # An entry may be hooks of two kinds of events.
         paths = [path for path, _ in dict.fromkeys((hook.path, hook.place) for hook in hooks if hook.state in _COUNTED)]
         title = load_host(source.host).title if source.host else source.name

@@ -15,7 +15,10 @@ from typing import Any
 
 from boathook.hosts.host import list_host_names
 
-VECTORS_FOLDER = Path(__file__).resolve().parents[3] / "conformance" / "vectors"
+_HERE = Path(__file__).resolve()
+# In the wheel the vectors are part of the package; a clone has them beside `src`.
+_VECTOR_FOLDERS = (_HERE.parent / "conformance_vectors", _HERE.parents[3] / "conformance" / "vectors")
+VECTORS_FOLDER = next((folder for folder in _VECTOR_FOLDERS if folder.is_dir()), _VECTOR_FOLDERS[0])
 # Variables with these prefixes could lead an engine out of the workspace.
 _HOST_PREFIXES = [f"{name.split('-')[0].upper()}_" for name in list_host_names()]
 _REMOVED_PREFIXES = ("XDG_", "AGENT_", "MONOCO_", "BOATHOOK_", *_HOST_PREFIXES)

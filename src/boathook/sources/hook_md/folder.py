@@ -187,7 +187,7 @@ def _check_entry_point(hook: Hook, watch: list[str]) -> Hook:
 
 def report_no_entry_point(hook: Hook) -> Diagnostic:
     has_singular = os.path.isdir(f"{hook.folder}/script")
-    fix = "rename the folder script to scripts" if has_singular else "add scripts/run.sh"
+    fix = "rename the folder script to scripts" if has_singular else f"add {hook.edited_folder}/scripts/run.sh"
     return Diagnostic(hook.path, None, "", ERROR, NO_ENTRY_POINT, fix)
 
 

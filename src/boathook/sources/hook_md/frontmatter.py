@@ -69,6 +69,16 @@ def read_frontmatter(text: str) -> Frontmatter:
             raise error from None
 
 
+def split_body(text: str) -> str:
+    """Return the text below the frontmatter; all of it if there is no frontmatter."""
+    try:
+        source, offset = _find_lines(text)
+    except FrontmatterError:
+        return text
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    return "\n".join(lines[offset + source.count("\n") + 1 :]).strip("\n")
+
+
 def _find_lines(text: str) -> tuple[str, int]:
     """Return the lines between the first `---` and the next, and the number of lines before them."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
@@ -129,7 +139,8 @@ def _explain_yaml_error(error: yaml.YAMLError, source: str, offset: int) -> Fron
     line = mark.line + 1 + offset if mark else None
     fix = next((hint for words, hint in _YAML_FIXES if words in problem), "")
     if mark and source[mark.index : mark.index + 1] == "\t":
-        fix = "indent with spaces"
+        # The parser says of it that this character cannot start any token.
+        problem, fix = "a line is indented with a tab", "indent with spaces"
     return FrontmatterError(f"not valid YAML: {problem}", line, fix)
 
 

@@ -148,6 +148,8 @@ def _build_fields(values: dict[str, Any], checker: FieldChecker, allowance: Patt
     kind = SPELLINGS.get(values.get("trigger", ""))
     fields = {key: values[key] for key in _SAME_KEYS if key in values}
     fields |= {"kind": kind, **convert_timing(values)}
+    if "settings" in values:
+        fields["known_settings"] = tuple(values["settings"])
     if "env" in values:
         fields["env"] = tuple(values["env"])
     if "requires" in values:

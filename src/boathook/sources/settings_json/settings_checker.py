@@ -20,6 +20,7 @@ from boathook.sources.agent_forms.hook_form import HookForm, find_form
 from boathook.sources.hook_mistakes import SHELL, HookCode, find_language, find_mistakes
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, is_shell_script, read_script_text
+from boathook.system.extras import suggest_extra
 from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, find_program, read_first_bytes
 
@@ -294,9 +295,9 @@ def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
     if isinstance(handler, Prompt) and not handler.choose_model(model)[0]:
         message, fix = "no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml'
     elif isinstance(handler, Prompt) and find_spec("pydantic_ai") is None:
-        message, fix = "prompt hooks need a library for models", "pip install 'boathook[prompt]'"
+        message, fix = "prompt hooks need a library for models", suggest_extra("prompt")
     elif isinstance(handler, Http) and find_spec("httpx") is None:
-        message, fix = "http hooks need httpx", "pip install 'boathook[http]'"
+        message, fix = "http hooks need httpx", suggest_extra("http")
     else:
         return []
     return [Diagnostic(hook.path, None, hook.place, ERROR, f"{message}: the hook fails at every event", fix)]

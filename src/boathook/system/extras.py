@@ -1,0 +1,30 @@
+"""How to add an optional part of boathook, by the program that installed it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+
+
+def suggest_extra(extra: str) -> str:
+    """Return the command that installs an extra: pipx and uv keep boathook in an environment of its own."""
+    if os.path.exists(f"{sys.prefix}/pipx_metadata.json"):
+        # The extra itself does not work there, because pipx injects nothing that is installed already.
+        return f"pipx inject {os.path.basename(sys.prefix)} {' '.join(map(shlex.quote, _list_requirements(extra)))}"
+    if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):
+        return f"uv tool install 'boathook[{extra}]'"
+    return f"pip install 'boathook[{extra}]'"
+
+
+def _list_requirements(extra: str) -> list[str]:
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("boathook") or []
+    except PackageNotFoundError:
+        lines = []
+    marker = re.compile(rf"extra\s*==\s*['\"]{re.escape(extra)}['\"]")
+    found = [line.partition(";")[0].strip() for line in lines if marker.search(line)]
+    return found or [f"boathook[{extra}]"]
