@@ -94,7 +94,7 @@ def load(
     locations = locate(project, without=without, trust_all=trust_all, **folders)
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
-    origin = {"host": "python", "project": catalog.project}
+    origin = {"host": "python", "project": catalog.project, "folder": locations.start}
     recorder = Recorder(locations.state, origin, is_whole=catalog.settings.record == "whole")
 
     def report_end(call: Call, end: Exit) -> None:
@@ -267,7 +267,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     catalog = _load_catalog_for(kind, locations)
     spawn = prepare_own_process()
     settings = catalog.settings
-    origin = {"host": sender.dialect.name, "project": catalog.project}
+    origin = {"host": sender.dialect.name, "project": catalog.project, "folder": locations.start}
     recorder = Recorder(
         locations.state,
         origin,

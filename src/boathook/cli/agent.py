@@ -24,7 +24,7 @@ from boathook.cli.agent_display import Display, format_full_input, print_record
 from boathook.cli.agent_trace import Trace, TracedEngine
 from boathook.cli.common_options import add_catalog_options
 from boathook.cli.list import describe_for_prompt
-from boathook.cli.show import echo, echo_lines
+from boathook.cli.show import BROKEN_PIPE_CODE, echo, echo_lines
 from boathook.engine import Engine
 from boathook.errors import Blocked, ConfigError, Stopped
 from boathook.inprocess.contexts import ToolContext
@@ -221,6 +221,8 @@ def run_session(
     except KeyboardInterrupt as interrupt:
         trace.on_error(interrupt)
         raise
+    except BrokenPipeError:
+        return BROKEN_PIPE_CODE
     except Exception as error:  # noqa: BLE001  (providers raise errors of many kinds)
         trace.on_error(error)
         return 1

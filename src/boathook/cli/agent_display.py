@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from boathook.cli.show import format_count, make_console, make_printable, write_json_line
+from boathook.cli.show import cut_text, end_broken_pipe, format_count, make_console, make_printable, write_json_line
 from boathook.core.text import clean_text
 from boathook.inprocess.json_values import to_json_value
 
@@ -45,9 +44,7 @@ def print_record(record: AgentRecord) -> None:
         write_json_line(to_json_value(record))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Otherwise the interpreter complains at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
+        end_broken_pipe()
 
 
 class Display:
@@ -249,8 +246,7 @@ def format_full_input(tool_input: Mapping[str, Any]) -> str:
 
 
 def _cut_line(text: str, width: int) -> str:
-    line = " ".join(clean_text(text).split("\n"))
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return cut_text(" ".join(clean_text(text).split("\n")), width)
 
 
 def _cut_lines(text: str, max_lines: int) -> str:

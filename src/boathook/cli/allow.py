@@ -14,7 +14,7 @@ from boathook.cli.closed_questions import describe_closed_question
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import StyledLine, show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
-from boathook.cli.show import echo, print_table
+from boathook.cli.show import cut_text, echo, print_table
 from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED
@@ -88,13 +88,13 @@ def _print_questions(questions: list[Question]) -> int:
     if not questions:
         echo("No call waits for an answer. A question stays open for 10 minutes: let the agent try again.")
         return 0
-    rows = [_make_question_row(question) for question in _drop_repeated(questions)]
+    rows = [_make_question_row(question) for question in _drop_repeated_questions(questions)]
     print_table(("ID", "UNTIL", "AGENT", "TOOL", "OBJECTS", "INPUT"), rows)
     echo("To see a whole call and allow it once: boathook allow ID", "dim")
     return 0
 
 
-def _drop_repeated(questions: list[Question]) -> list[Question]:
+def _drop_repeated_questions(questions: list[Question]) -> list[Question]:
     """Return the newest of each call: agents try again. One with other objections is another question."""
     newest: dict[tuple[str, ...], Question] = {}
     for question in questions:
@@ -105,8 +105,7 @@ def _drop_repeated(questions: list[Question]) -> list[Question]:
 def _make_question_row(question: Question) -> tuple[str, ...]:
     until = f"{make_timestamp(question.time + PERMIT_SECONDS)[11:16]} UTC"
     hooks = ", ".join(dict.fromkeys(objection.hook for objection in question.objections))
-    text = dumps(question.tool_input)
-    shown = text if len(text) <= _MAX_SHOWN_INPUT else f"{text[:_MAX_SHOWN_INPUT]}…"
+    shown = cut_text(dumps(question.tool_input), _MAX_SHOWN_INPUT)
     return question.id, until, question.host, question.host_tool or question.tool, hooks, shown
 
 

@@ -2,101 +2,182 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from boathook.assembly import load_catalog, resolve_start
-from boathook.cli.common_options import HOST, json_option, project_option
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
+from boathook.assembly import load_catalog, resolve_start, resolve_state
+from boathook.cli.common_options import make_agent_option, project_option
+from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
+from boathook.cli.show import STATE_STYLES, echo, escape_json_text, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
-from boathook.core.hook import ERROR, GONE, WARNING, Diagnostic
+from boathook.core.hook import DISABLED, ERROR, GONE, NOTE, SHADOWED, WARNING, Diagnostic, Hook
+from boathook.core.value import Value
 from boathook.hook_tests.missing_cases import find_missing_cases, find_missing_cases_at
 from boathook.hosts.capabilities import find_unsupported
-from boathook.hosts.host import load_host
+from boathook.hosts.host import Host, load_host
 from boathook.sources.agent_forms.entry_lines import add_lines
 from boathook.sources.checker import check_catalog, check_path
+from boathook.sources.double_hooks import find_double_hooks
+
+_TEXT, _JSON, _GITHUB = _FORMATS = ("text", "json", "github")
+# How GitHub calls the levels of its annotations.
+_GITHUB_LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
+_BAD_LEVELS = (ERROR, WARNING)
+_NO_HOOKS = "There are no hooks here: nothing to check."
+# States that no other finding explains.
+_EXPLAINED_STATES = {DISABLED: NOTE, SHADOWED: NOTE, GONE: WARNING}
+
+
+class CheckReport(Value):
+    """What a check found; `hooks` is the number of hooks that were checked, `agents` those that it was done for."""
+
+    hooks: int
+    diagnostics: tuple[Diagnostic, ...]
+    agents: tuple[str, ...] = ()
+    # All hooks that apply to a folder were asked for, and there are none.
+    is_empty: bool = False
+
+    def has_failed(self, *, strict: bool) -> bool:
+        """Whether to report failure: with `strict` warnings count, and so does that there is nothing to check."""
+        levels = _BAD_LEVELS if strict else (ERROR,)
+        return any(one.level in levels for one in self.diagnostics) or (strict and self.is_empty)
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@make_agent_option("hosts", "Also warn about what this agent does not support", multiple=True)
 @click.option(
-    "--host",
-    "hosts",
-    multiple=True,
-    type=HOST,
-    help="Also warn about what this agent does not support. Can be repeated.",
+    "--format",
+    "output",
+    type=click.Choice(_FORMATS),
+    default=_TEXT,
+    show_default=True,
+    help="How to print: for people, as JSON, or as annotations of GitHub Actions.",
 )
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @project_option
 def check_hooks(
-    paths: tuple[str, ...], strict: bool, hosts: tuple[str, ...], as_json: bool, project: str | None
+    paths: tuple[str, ...], strict: bool, hosts: tuple[str, ...], output: str, as_json: bool, project: str | None
 ) -> int:
     """Find mistakes in hooks and how to fix them.
 
     PATH is a HOOK.md, a hook folder, a folder of hooks, a pack, a hooks.toml, a settings.json or a project. Without PATH,
-    all hooks that apply to the current folder are checked.
+    all hooks that apply to the current folder are checked, and what the agents do not support that call boathook here.
 
     \b
-    Exit codes: 0 no errors, 1 errors (with --strict: errors or warnings).
+    Exit codes: 0 no errors, 1 errors (with --strict: errors, warnings, or no hooks at all). Notes never count.
 
     \b
     Examples:
       boathook check
       boathook check --strict .agents/hooks/my-hook
-      boathook check --host codex --host kimi-code
+      boathook check --agent codex --agent kimi-code
+      boathook check --strict --format github
     """
     # Raises an error if it is not a folder.
     resolve_start(project)
-    if paths:
-        diagnostics = [found for path in paths for found in (*check_path(path), *find_missing_cases_at(path))]
-    else:
+    report = _check_paths(paths) if paths else _check_here(project, hosts)
+    if paths and hosts:
         catalog = load_catalog(project, trust_all=True)
-        diagnostics = [*check_catalog(catalog), *find_missing_cases(catalog.hooks), *_check_gone_hooks(project)]
-        if not diagnostics and not as_json and not catalog.hooks:
-            echo("There are no hooks here: nothing to check.", "yellow")
-            return int(strict)
-    if hosts:
-        catalog = load_catalog(project, trust_all=True)
-        diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, host)]
-    diagnostics = add_lines(diagnostics)
-    has_failed = any(strict or diagnostic.level == ERROR for diagnostic in diagnostics)
-    if as_json:
-        print_json({"ok": not has_failed, "diagnostics": [diagnostic.to_json() for diagnostic in diagnostics]})
+        found = tuple(one for host in hosts for one in _check_host(catalog, load_host(host)))
+        report = report.replace(diagnostics=(*report.diagnostics, *found), agents=hosts)
+    report = report.replace(diagnostics=tuple(add_lines(list(report.diagnostics))))
+    has_failed = report.has_failed(strict=strict)
+    if as_json or output == _JSON:
+        diagnostics = [diagnostic.to_json() for diagnostic in report.diagnostics]
+        about = {"hooks": report.hooks, "agents": list(report.agents)}
+        print_json({"ok": not has_failed, **about, "diagnostics": diagnostics})
+    elif output == _GITHUB:
+        _print_annotations(report)
     else:
-        _print_diagnostics(diagnostics)
+        _print_report(report)
     return int(has_failed)
 
 
-def _check_gone_hooks(project: str | None) -> list[Diagnostic]:
-    """Report the hooks that a person trusted here and that are gone: nothing else in these files shows that they are missing."""
-    hooks = load_catalog(project).hooks
-    return [
-        Diagnostic(hook.path, None, "", WARNING, f"hook '{hook.name}': {hook.state_text}")
-        for hook in hooks
-        if hook.state == GONE
-    ]
+def _check_paths(paths: tuple[str, ...]) -> CheckReport:
+    seen: list[Hook] = []
+    diagnostics = [found for path in paths for found in (*check_path(path, seen), *find_missing_cases_at(path))]
+    return CheckReport(len(seen), tuple(diagnostics))
 
 
-def _check_host(catalog: Catalog, host_name: str) -> list[Diagnostic]:
-    host = load_host(host_name)
+def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
+    catalog = load_catalog(project, trust_all=True)
+    hooks = [hook for hook in catalog.hooks if not hook.is_installed_call]
+    diagnostics = [*check_catalog(catalog), *find_missing_cases(hooks), *_explain_states(project)]
+    diagnostics += [explain_double(double) for double in find_double_hooks(hooks)]
+    installed = list_installed_hosts(resolve_state(None), project)
+    diagnostics += _check_installed_hosts(hooks, [host for host in installed if host.name not in hosts])
+    diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, load_host(host))]
+    agents = dict.fromkeys((*hosts, *(host.name for host in installed)))
+    return CheckReport(len(hooks), tuple(diagnostics), tuple(agents), is_empty=not hooks)
+
+
+def _explain_states(project: str | None) -> list[Diagnostic]:
+    """Return why hooks are off, replaced or gone; that one waits for a review is not a mistake in a file."""
+    causes: list[Diagnostic] = []
+    for hook in load_catalog(project).hooks:
+        if hook.state in _EXPLAINED_STATES and (cause := find_state_cause(hook)):
+            causes.append(cause.replace(level=_EXPLAINED_STATES[hook.state]))
+    return causes
+
+
+def _check_installed_hosts(hooks: list[Hook], installed: list[Host]) -> list[Diagnostic]:
+    """Return a warning for each hook that no installed agent asks, and notes on what one of them does not support."""
+    found: list[Diagnostic] = []
+    for hook in hooks:
+        # `install` says it of packs.
+        if hook.pack or not can_take_part(hook):
+            continue
+        unasked = find_unasked_cause(hook, installed)
+        found += [unasked] if unasked else [one for host in installed for one in _check_hook_in(hook, host, NOTE)]
+    return found
+
+
+def _check_host(catalog: Catalog, host: Host) -> list[Diagnostic]:
+    return [one for hook in catalog.hooks if can_take_part(hook) for one in _check_hook_in(hook, host, WARNING)]
+
+
+def _check_hook_in(hook: Hook, host: Host, level: str) -> list[Diagnostic]:
+    key = f"host {host.name}"
     return [
-        Diagnostic(hook.path, None, f"host {host_name}", WARNING, f"hook '{hook.name}': {one.text}", one.fix)
-        for hook in catalog.hooks
-        if can_take_part(hook)
+        Diagnostic(hook.path, None, key, level, f"hook '{hook.name}': {one.text}", one.fix)
         for one in find_unsupported(hook, host)
     ]
 
 
-def _print_diagnostics(diagnostics: list[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        position = f"{diagnostic.path}:{diagnostic.line}" if diagnostic.line else diagnostic.path
+def _print_report(report: CheckReport) -> None:
+    for diagnostic in report.diagnostics:
         key = f" [{diagnostic.key}]" if diagnostic.key else ""
-        echo(f"{diagnostic.level}: {position}{key}", STATE_STYLES[diagnostic.level])
+        echo(f"{diagnostic.level}: {diagnostic.position}{key}", STATE_STYLES.get(diagnostic.level, "dim"))
         echo(f"    {diagnostic.message}")
         if diagnostic.fix:
             echo(f"    fix: {diagnostic.fix}", "dim")
-    errors = sum(diagnostic.level == ERROR for diagnostic in diagnostics)
-    if diagnostics:
-        echo(f"{format_count(errors, 'error')}, {format_count(len(diagnostics) - errors, 'warning')}")
+    errors, warnings = (sum(one.level == level for one in report.diagnostics) for level in _BAD_LEVELS)
+    if errors or warnings:
+        echo(f"{format_count(errors, 'error')}, {format_count(warnings, 'warning')}")
+    elif report.is_empty:
+        echo(_NO_HOOKS, "yellow")
     else:
         echo("all good", "green")
+
+
+def _print_annotations(report: CheckReport) -> None:
+    """Print what GitHub Actions shows beside the lines of a change."""
+    for diagnostic in report.diagnostics:
+        # An annotation needs a path in the repository, where a workflow runs.
+        fields = {"file": os.path.relpath(diagnostic.path), "line": str(diagnostic.line or 1), "title": "boathook"}
+        about = ",".join(f"{name}={_escape_annotation(text, ':,')}" for name, text in fields.items())
+        text = diagnostic.message + (f"\nfix: {diagnostic.fix}" if diagnostic.fix else "")
+        echo(f"::{_GITHUB_LEVELS[diagnostic.level]} {about}::{_escape_annotation(text)}")
+    if report.is_empty:
+        echo(f"::{_GITHUB_LEVELS[WARNING]} title=boathook::{_NO_HOOKS}")
+
+
+def _escape_annotation(text: str, more: str = "") -> str:
+    """Return a text in which nothing ends the annotation, and no character is hidden."""
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    for char in more:
+        escaped = escaped.replace(char, f"%{ord(char):02X}")
+    return escape_json_text(escaped)

@@ -44,6 +44,15 @@ class CommandTable(click.Group):
         items = [CompletionItem(n, help=row.summary) for n, row in COMMANDS.items() if n.startswith(incomplete)]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Read the command line; `--help` prints here."""
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:
+            from boathook.cli.show import end_broken_pipe
+
+            end_broken_pipe()
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what it returns is the exit code."""
         try:
@@ -51,6 +60,10 @@ class CommandTable(click.Group):
         except ImportError as error:
             click.echo(f"boathook: this installation is incomplete ({error}). Install boathook again", err=True)
             code = 1
+        except BrokenPipeError:
+            from boathook.cli.show import end_broken_pipe
+
+            end_broken_pipe()
         except (BoathookError, OSError) as error:
             click.echo(f"boathook: {error}", err=True)
             code = 1
@@ -60,10 +73,12 @@ class CommandTable(click.Group):
 @click.group(
     cls=CommandTable,
     commands=_LazyCommands(),
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, "-V", "--version", prog_name="boathook")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> int:
     """Run your hooks in every AI coding agent.
 
     A hook is a folder with a HOOK.md file and a script. Your own hooks are in ~/.config/agents/hooks, those of a
@@ -73,12 +88,18 @@ def cli() -> None:
     \b
     First steps:
       boathook demo                                        watch hooks at work
-      boathook pack add boathook/standard                  get the guards that come with boathook
+      boathook setup                                       guard the agents on this machine
+      boathook                                             see the state, and what to do next
+    Then, a hook of your own in this project:
       boathook new no-force-push --event pre-tool-call \\
-          --tool Shell --pattern 'push.*--force'           create a hook in this project
+          --tool Shell --pattern 'push.*--force'           create it
       boathook check                                       find mistakes
       boathook trust no-force-push                         allow it to run
       boathook explain pre-tool-call --tool Shell \\
           --input '{"command": "git push --force"}'        would it run?
-      boathook install AGENT                               make an agent call your hooks (see boathook hosts)
     """
+    if ctx.invoked_subcommand is None:
+        from boathook.cli.overview import show_overview
+
+        return show_overview()
+    return 0

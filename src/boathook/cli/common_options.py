@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boathook.cli.name_completion import PROJECT_HOOK_NAME
 from boathook.core.event import KINDS, SPELLINGS, find_kind
+from boathook.dialects.dialect import NATIVE
 from boathook.entry.options import SOURCE, SWITCH, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import list_host_names
@@ -51,6 +53,8 @@ class HostParameter(click.Choice[str]):
 
 EVENT = EventParameter()
 HOST = HostParameter(list_host_names())
+# Whom records name: also agents that send our own events, and programs in Python.
+RECORDED_HOST = HostParameter([*list_host_names(), NATIVE, "python"])
 
 
 def _make_option(flag: Flag) -> Callable[..., Any]:
@@ -65,11 +69,22 @@ def _make_option(flag: Flag) -> Callable[..., Any]:
 _RUN_OPTIONS = {flag[0]: _make_option(flag) for flag in list_flags()}
 project_option, state_option, trust_all_option = (_RUN_OPTIONS[f"--{n}"] for n in ("project", "state", "trust-all"))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_SINCE_HELP = "Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00 (UTC)."
+_SINCE_HELP = "Only records since TIME: 10m, 2h or 3d ago, or a date such as 2026-01-31T12:00."
 since_option = click.option("--since", metavar="TIME", help=_SINCE_HELP)
-names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-host_argument = click.argument("host", type=HOST, metavar="HOST")
-optional_host_argument = click.argument("host", type=HOST, metavar="[HOST]", required=False)
+names_argument = click.argument("names", nargs=-1, metavar="[NAME]...", type=PROJECT_HOOK_NAME)
+
+
+def make_agent_option(
+    name: str, help_text: str, *, choices: HostParameter = HOST, multiple: bool = False
+) -> Callable[..., Any]:
+    """Return the option that names an agent; `--host` is the word of `run` for it."""
+    more = "; may be repeated" if multiple else ""
+    return click.option(
+        "--agent", "--host", name, type=choices, metavar="AGENT", multiple=multiple, help=f"{help_text}{more}."
+    )
+
+
+host_argument = click.argument("host", type=HOST, metavar="[HOST]", required=False)
 
 
 def _combine(*options: Callable[..., Any]) -> Callable[..., Any]:

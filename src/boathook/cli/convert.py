@@ -24,6 +24,7 @@ from boathook.cli.show import echo, pick_fields, print_json
 from boathook.core.hook import USER
 from boathook.core.notices import list_names
 from boathook.errors import UsageError
+from boathook.hosts.host import load_host
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS
 
 _TO_HOOKS, _TO_SETTINGS = "to-hookmd", "to-settings"
@@ -47,7 +48,8 @@ _RUNS_TWICE_THERE = (
     "--from",
     "origin",
     metavar="FORM|FILE",
-    help=f"The agent whose hooks are converted, or its file: {', '.join(_FORM_NAMES)} (default: {_FORM_NAMES[0]}).",
+    help=f"The agent whose hooks are converted, or its file: {', '.join(_FORM_NAMES)} "
+    f"(default: {_FORM_NAMES[0]}, which are those of {load_host(HOOK_FORMS[0].source.host).title}).",
 )
 @click.option("--user", is_flag=True, help="Your own hooks, for all projects, instead of the project's.")
 @click.option("--local", is_flag=True, help="Use settings.local.json instead of settings.json.")

@@ -34,7 +34,7 @@ _OVERRIDABLE = {"timeout": "timeout", "priority": "priority", "background": "asy
 
 _RUNS_IN_ORDER = "HOOK.md hooks run one after another, and a block skips the rest; {} hooks run together"
 _RUNS_TOGETHER = "settings.json hooks run together, and a block skips none; HOOK.md hooks run one after another"
-_PROJECT_VARIABLE = "its {} is {}the folder with .agents/hooks, else the work dir"
+_PROJECT_VARIABLE = "In these hooks, {} is {}the folder with .agents/hooks, else the work dir."
 _SHARED_WITH_ALL = "settings.local.json is private to you; .agents/hooks is shared with everyone who has the project."
 _NOT_CALLED = "{} reads only {}, so it no longer runs these hooks. To make it call boathook: boathook install {}"
 _OTHER_ENTRY = "it is left because the same entry is also another kind of event, which cannot be converted: {}"
@@ -86,11 +86,11 @@ def find_conversion_ends(
 ) -> ConversionEnds:
     """Return the files of a form and the folder of hooks; ConfigError if they do not belong together.
 
-    `origin` is the form, by the name of its source or by the path of a file.
+    `origin` is the form, by the name of its source or of its agent, or by the path of a file.
     """
     if user and local:
         raise ConfigError("--local and --user exclude each other, because settings.local.json belongs to a project")
-    form = next((form for form in HOOK_FORMS if form.source.without == origin), None)
+    form = next((form for form in HOOK_FORMS if origin in (form.source.without, form.source.host)), None)
     if form is None:
         return _find_file_ends(os.path.abspath(origin), is_user=user)
     if local and form is not SETTINGS_FORM:
@@ -167,18 +167,25 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
     rows += [builder.plan_folder(hook) for hook in (plugins if ends.form is SETTINGS_FORM else ())]
     converted = [row for row in rows if row.status == CONVERTED]
     notes = [_SHARED_WITH_ALL] if is_local and converted else []
+    notes += [_describe_project_variable(ends.form)] if converted and not ends.top else []
     if move and converted:
         # If the agent calls boathook, HOOK.md hooks run there too.
         hooks = [hook for hook in catalog.hooks if hook.source in (ends.form.source.name, PLUGIN)]
         commands = [hook.handler for hook in hooks if isinstance(hook.handler, Command)]
-        notes += [] if any(map(is_own_command, commands)) else [_describe_uncalled(ends.form)]
+        notes += [] if any(map(is_own_command, commands)) else [_describe_uncalled_hooks(ends.form)]
     expected = dict.fromkeys(f"{row.to}/{MANIFEST_NAMES[0]}" for row in converted)
     wanted = {row.to.rpartition("/")[2] for row in converted}
     folders = tuple(folder for folder in builder.folders if folder.name in wanted)
     return ConversionPlan(tuple(rows), folders, changed, (), tuple(expected), tuple(notes))
 
 
-def _describe_uncalled(form: HookForm) -> str:
+def _describe_project_variable(form: HookForm) -> str:
+    folder, variable = form.source.project_folder, form.dialect.folder_variables[0]
+    first = f"the folder with {folder[1:]} settings, else " if form.source.is_default else ""
+    return _PROJECT_VARIABLE.format(variable or "CLAUDE_PROJECT_DIR", first)
+
+
+def _describe_uncalled_hooks(form: HookForm) -> str:
     names = form.user_names or tuple(marker.rpartition("/")[2] for marker in form.source.markers[:1])
     what = f"the files in {form.source.markers[0][1:]}" if form.lists_folder else names[0]
     return _NOT_CALLED.format(form.title, what, form.source.host)
@@ -212,7 +219,8 @@ class _FolderBuilder:
         self.data = read_hook_data(path, self.form)
         top = self.ends.top
         self.origin = os.path.relpath(path, top) if top else f"the user's {os.path.basename(path)}"
-        rows = [self.plan_folder(written) for written in file.hooks]
+        # Our own entries are how the agent reaches converted hooks.
+        rows = [self.plan_folder(written) for written in file.hooks if not written.is_installed_call]
         left = {row.place: row.reason for row in rows if row.status == LEFT}
         rows = [
             row.replace(status=LEFT, to="", notes=(), reason=_OTHER_ENTRY.format(left[row.place]))
@@ -261,10 +269,6 @@ class _FolderBuilder:
         notes = [_RUNS_IN_ORDER.format(self.form.shown_name)] if armed and not hook.background else []
         if any(h.handler == hook.handler for h in armed):
             notes.append("another entry has the same command: both run if both match, no longer one for both")
-        if not self.ends.top:
-            folder, variable = self.form.source.project_folder, self.form.dialect.folder_variables[0]
-            first = f"the folder with {folder[1:]} settings, else " if self.form.source.is_default else ""
-            notes.append(_PROJECT_VARIABLE.format(variable or "CLAUDE_PROJECT_DIR", first))
         notes += [f"{h.path} has the same entry, which runs too once this one is removed" for h in elsewhere]
         return notes
 

@@ -36,11 +36,9 @@ from boathook.system.locations import list_user_folders
 _WAIT_SECONDS = 20.0
 _SETTINGS_FILE = SETTINGS_JSON_SOURCE.markers[0]
 _NEXT_STEPS = """\
-  boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
-  boathook check && boathook list
-  boathook trust no-force-push
-  boathook explain pre-tool-call --tool Shell --input '{"command": "git push --force"}'
-  boathook install AGENT    (boathook hosts lists the agents)"""
+  boathook setup            guards the agents on this machine; boathook setup --undo takes it back
+  boathook                  shows the state of a project, and what to do next
+  boathook new --help       shows how to write a hook of your own"""
 
 
 @click.command("demo")
@@ -59,7 +57,7 @@ def play_demo() -> int:
         with load(project, trust_all=True, **folders) as engine:
             code = _run_agent(engine, project)
         echo("")
-        echo("All of this happened for real, in a folder that is removed now. Next, in your project:", "bold")
+        echo("All of this happened for real, in a folder that is removed now. Next:", "bold")
         echo_lines(_NEXT_STEPS)
     return code
 

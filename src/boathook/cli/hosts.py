@@ -16,7 +16,7 @@ from boathook.hosts.host import list_host_names, load_host
 def show_hosts(with_capabilities: bool, as_json: bool) -> None:
     """List the agents and what hooks can do in each.
 
-    These are the names that `run --host`, `install` and `check --host` take.
+    These are the names that `run --host`, `install` and `check --agent` take.
     """
     if as_json:
         print_json({"hosts": [host_to_json(load_host(name)) for name in list_host_names()]})

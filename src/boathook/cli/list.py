@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
 
 from boathook.assembly import load_with_trust, locate, locate_all, resolve_state
 from boathook.cli.common_options import EVENT, add_catalog_options, json_option
-from boathook.cli.show import STATE_STYLES, echo, echo_lines, format_count, pick_fields, print_json, print_table
+from boathook.cli.hook_causes import list_installed_hosts
+from boathook.cli.show import (
+    STATE_STYLES,
+    echo,
+    echo_lines,
+    echo_wrapped,
+    format_count,
+    pick_fields,
+    print_json,
+    print_table,
+)
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
 from boathook.core.hook import (
     ARMED,
+    DISABLED,
     ERROR,
     HANDLER_NAMES,
+    HIDDEN,
     INVALID,
-    IS_INSTALLED_CALL,
+    MODIFIED,
     NO_ENTRY,
+    SCOPES,
+    UNTRUSTED,
     WARNING,
     Command,
     Hook,
@@ -26,22 +40,32 @@ from boathook.core.hook import (
     Http,
 )
 from boathook.core.matcher import Matcher
+from boathook.core.notices import list_names
 from boathook.permits.unlock import describe_pause, read_unlock_end
+from boathook.sources.double_hooks import find_double_hooks
 from boathook.sources.source import find_source
 from boathook.sources.unused_sources import UnusedFile, find_unused_files
 from boathook.system.locations import Locations
 
+# More hooks than this in one state get one line.
+_MAX_NOTES = 5
 # `boathook check` reports these, with a fix
 _CHECKED = (INVALID, NO_ENTRY, ERROR, WARNING)
 
 
 @click.command("list")
 @click.option("--event", type=EVENT, help="Only hooks of this event.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Every hook of packs, and form, mode and priority of each hook."
+)
 @click.option("--prompt", is_flag=True, help="Only names and descriptions, for an agent's prompt.")
 @json_option
 @add_catalog_options
-def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> int:
+def list_hooks(event: str | None, everything: bool, prompt: bool, as_json: bool, **where: Any) -> int:
     """List all hooks and their state.
+
+    Your own hooks come first, then those of the project, each in the order in which they run. Hooks of packs are
+    counted, unless something is wrong with them; --all lists each. `boathook show NAME` shows all about one.
 
     \b
     States:
@@ -57,6 +81,7 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     \b
     Examples:
       boathook list
+      boathook list --all
       boathook list --event pre-tool-call --json
     """
     locations = locate(**where)
@@ -71,21 +96,24 @@ def list_hooks(event: str | None, prompt: bool, as_json: bool, **where: Any) -> 
     if prompt:
         echo_lines(describe_for_prompt(hooks))
     elif as_json:
-        rows = {"hooks": [_hook_to_json(hook) for hook in hooks], "built_in": [*map(_built_in_to_json, built_in)]}
+        rows = {"hooks": [hook_to_json(hook) for hook in hooks], "built_in": [*map(_built_in_to_json, built_in)]}
         print_json({**rows, "unused_files": [pick_fields(file, *file.FIELDS) for file in unused]})
     else:
-        _print_hooks(catalog, hooks)
+        callers = [host.name for host in list_installed_hosts(locations.state, where.get("project"))]
+        _print_hooks(catalog, hooks, callers, is_whole=everything)
         for hook in built_in:
             echo(f"Built in: {hook.name} ({describe_built_in(hook, pause_end)})", "dim")
-        for line in _describe_unused(unused, locations):
-            echo(line, "dim")
+        for line in (*_describe_unused_files(unused, locations), _find_next_step(hooks)):
+            echo_wrapped(line, "dim")
     if not prompt:
+        for double in find_double_hooks(catalog.hooks):
+            echo(f"warning: {double.text}. Fix: {double.fix}", STATE_STYLES["warning"], err=True)
         for diagnostic in catalog.diagnostics:
             echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
     return 0
 
 
-def _describe_unused(files: Sequence[UnusedFile], locations: Locations) -> list[str]:
+def _describe_unused_files(files: Sequence[UnusedFile], locations: Locations) -> list[str]:
     """Return one line per file, and one that enables all of them: a second list of sources would be an error."""
     if not files:
         return []
@@ -96,7 +124,7 @@ def _describe_unused(files: Sequence[UnusedFile], locations: Locations) -> list[
     return [*lines, f"To run them in every agent, write sources = [{names}] under [hooks] in {place}"]
 
 
-def _hook_to_json(hook: Hook) -> dict[str, Any]:
+def hook_to_json(hook: Hook) -> dict[str, Any]:
     return {
         **pick_fields(hook, "name", "description", "scope", "trigger", "priority", "mode", "on_failure", "protected"),
         **pick_fields(hook, "sandbox", "network", "imports", "state", "path", "source", "place"),
@@ -154,43 +182,89 @@ def describe_for_prompt(hooks: list[Hook]) -> str:
     return "\n".join(lines)
 
 
-def _print_hooks(catalog: Catalog, hooks: list[Hook]) -> None:
+def _print_hooks(catalog: Catalog, hooks: list[Hook], callers: list[str], *, is_whole: bool) -> None:
     if not hooks:
         echo(f"No hooks for {catalog.project or 'this folder'}. Create one: boathook new my-hook --event pre-tool-call")
         return
-    own_calls = [hook for hook in hooks if hook.state_reason == IS_INSTALLED_CALL]
-    off = [hook.pack for hook in hooks if hook.is_off_in_pack]
-    hooks = [hook for hook in hooks if hook.state_reason != IS_INSTALLED_CALL and not hook.is_off_in_pack]
-    if own_calls:
+    own_calls = [hook for hook in hooks if hook.is_installed_call]
+    rest = sorted((hook for hook in hooks if hook not in own_calls), key=lambda hook: SCOPES.index(hook.scope))
+    shown = [hook for hook in rest if is_whole or not _is_summed_up(hook)]
+    if shown:
+        _print_rows(shown, is_whole=is_whole)
+    for line in () if is_whole else _describe_packs(rest):
+        echo(line)
+    _print_notes([hook for hook in shown if not hook.is_off_in_pack])
+    if callers:
+        echo_wrapped(f"Agents that call boathook: {', '.join(callers)} (boathook status)", "dim")
+    elif own_calls:
         files = ", ".join(sorted({hook.path for hook in own_calls}))
-        echo(f"boathook is installed in {files} ({format_count(len(own_calls), 'event')}).", "dim")
-    for pack in dict.fromkeys(off):
-        count = format_count(off.count(pack), "hook")
-        echo(f"{count} of {pack} not turned on (boathook pack list shows them).", "dim")
-    if not hooks:
+        echo_wrapped(f"boathook is installed in {files} ({format_count(len(own_calls), 'event')}).", "dim")
+    if not rest:
         echo("There are no other hooks. Create one: boathook new my-hook --event pre-tool-call")
-        return
-    rows = []
+
+
+def _is_summed_up(hook: Hook) -> bool:
+    """Whether a hook is only counted: it comes with a pack, and is as it should be."""
+    return bool(hook.pack) and hook.state in (ARMED, DISABLED) and not hook.diagnostics
+
+
+def _describe_packs(hooks: list[Hook]) -> Iterator[str]:
+    packs = dict.fromkeys((hook.pack, hook.scope) for hook in hooks if _is_summed_up(hook))
+    for pack, scope in packs:
+        members = [hook for hook in hooks if (hook.pack, hook.scope) == (pack, scope) and _is_summed_up(hook)]
+        on = sum(hook.state == ARMED for hook in members)
+        yield f"Pack {pack} ({scope}): {format_count(on, 'hook')} on, {len(members) - on} off (boathook pack list)"
+
+
+def _print_rows(hooks: list[Hook], *, is_whole: bool) -> None:
     # Where all hooks have the same form, the column would say nothing.
-    has_sources = len({hook.source for hook in hooks}) > 1
-    for hook in hooks:
-        event = hook.kind.name if hook.kind else "?"
-        source = (hook.source,) if has_sources else ()
-        cells = (hook.name, hook.state, hook.scope, *source, event, hook.mode, str(hook.priority))
-        rows.append((*cells, describe_matcher(hook)))
+    has_sources = is_whole or len({hook.source for hook in hooks}) > 1
+    columns: dict[str, Callable[[Hook], str]] = {
+        "NAME": lambda hook: hook.name,
+        "STATE": lambda hook: hook.state,
+        "SCOPE": lambda hook: hook.scope,
+        **({"SOURCE": lambda hook: hook.source} if has_sources else {}),
+        "EVENT": lambda hook: hook.kind.name if hook.kind else "?",
+        **({"MODE": lambda hook: hook.mode, "PRIORITY": lambda hook: str(hook.priority)} if is_whole else {}),
+        "MATCHER": describe_matcher,
+    }
+    rows = [[make_cell(hook) for make_cell in columns.values()] for hook in hooks]
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
-    source = ("SOURCE",) if has_sources else ()
-    print_table(("NAME", "STATE", "SCOPE", *source, "EVENT", "MODE", "PRIORITY", "MATCHER"), rows, styles)
-    notes = [(hook, hook.state_text, hook.state) for hook in hooks if hook.state != ARMED]
+    print_table(list(columns), rows, styles, cut=("MATCHER", "EVENT", "NAME"))
+
+
+def _print_notes(hooks: list[Hook]) -> None:
+    """Print what is wrong with hooks; a state that many have gets one line."""
+    states: dict[str, list[Hook]] = {}
+    for hook in hooks:
+        if hook.state != ARMED:
+            states.setdefault(hook.state, []).append(hook)
+    notes = [note for state, members in states.items() for note in _describe_state(state, members)]
     for hook in hooks:
         for problem in hook.diagnostics:
             line = f" (line {problem.line})" if problem.line else ""
             if problem.message != hook.state_reason:
-                notes.append((hook, f"{problem.level}: {problem.message}{line}", problem.level))
-    for hook, text, level in notes:
-        echo(f"  {hook.name}  {text}", STATE_STYLES[level])
-    if any(level in _CHECKED for _, _, level in notes):
-        echo("  See how to fix this: boathook check", "dim")
+                notes.append((f"  {hook.name}  {problem.level}: {problem.message}{line}", problem.level))
+    for text, level in notes:
+        echo_wrapped(text, STATE_STYLES[level])
+
+
+def _find_next_step(hooks: list[Hook]) -> str:
+    """Return what to do next about hooks."""
+    mine = [hook for hook in hooks if not hook.is_installed_call and not hook.is_off_in_pack]
+    levels = {problem.level for hook in mine for problem in hook.diagnostics} | {hook.state for hook in mine}
+    if levels.intersection(_CHECKED):
+        return "Next: boathook check shows how to fix it"
+    if levels.intersection((UNTRUSTED, MODIFIED, HIDDEN)):
+        return "Next: boathook trust shows what would run, and asks"
+    shown = next((hook for hook in mine if hook.state == ARMED), None)
+    return f"Next: boathook show {shown.name.partition('#')[0]} shows all about a hook" if shown else ""
+
+
+def _describe_state(state: str, hooks: list[Hook]) -> list[tuple[str, str]]:
+    if len(hooks) > _MAX_NOTES:
+        return [(f"  {len(hooks)} are {state}: {list_names([hook.name for hook in hooks])}", state)]
+    return [(f"  {hook.name}  {hook.state_text}", state) for hook in hooks]
 
 
 def describe_matcher(hook: Hook) -> str:

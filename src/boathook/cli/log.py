@@ -1,10 +1,11 @@
-"""`boathook log`: what hooks did, one line per record."""
+"""`boathook log`: what hooks did, and where, and why."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,23 +13,23 @@ from typing import Any
 import click
 
 from boathook.assembly import resolve_state
-from boathook.cli.common_options import EVENT, since_option, state_option
+from boathook.cli.common_options import EVENT, RECORDED_HOST, make_agent_option, since_option, state_option
+from boathook.cli.log_table import LogTable
+from boathook.cli.name_completion import ANY_HOOK_NAME
+from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, find_folder, list_record_hooks
 from boathook.cli.show import echo, format_count, make_console, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.outcome import Decision
-from boathook.core.text import reveal_text
-from boathook.core.verdict import OK
 from boathook.errors import ConfigError
+from boathook.hosts.tool_names import find_canonical_name
+from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
-from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, UNLOCK_TYPE
 from boathook.ledger.schema import LedgerRecord
+from boathook.sources.hook_names import is_hook_called
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_HEADERS = ("TIME (UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS")
-_WIDTHS = (19, 12, 19, 12, 8, 0)
-# Of a pack many hooks are asked together, and most have no opinion.
-_MAX_NAMES = 3
-_STYLES = {"block": "red", "stop": "bold red", "ask": "yellow", "failed": "yellow", "timeout": "yellow"}
+# So many records are shown at a terminal, unless it is said how many or since when.
+_SHOWN_AT_TERMINAL = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,72 +37,131 @@ class LogFilter:
     hook: str | None = None
     event: str | None = None
     decision: str | None = None
+    agent: str | None = None
+    # A folder; "" is the current one.
+    project: str | None = None
+    tool: str | None = None
+    session: str | None = None
     since: str | None = None
 
     def matches(self, record: LedgerRecord) -> bool:
         """Whether to show a record; `since` is up to the reader."""
         return (
-            (self.hook is None or self.hook in _list_hooks(record))
+            (self.hook is None or any(is_hook_called(name, self.hook) for name in list_record_hooks(record)))
             and (self.event is None or record.get("event") == find_kind(self.event).name)
             and (self.decision is None or record.get("decision") == self.decision)
+            and (self.agent is None or record.get("host") == self.agent)
+            and (self.project is None or _is_below(find_folder(record), self.project))
+            and (self.tool is None or record.get("tool") in (self.tool, find_canonical_name(self.tool)))
+            and (self.session is None or record.get("session", "").startswith(self.session))
         )
+
+
+def _is_below(folder: str, project: str) -> bool:
+    top = find_project_top(os.path.abspath(project or os.getcwd()))
+    return any(f"{folder}/".startswith(f"{one.rstrip('/')}/") for one in (top, os.path.realpath(top)))
 
 
 @click.command("log")
 @click.option("--follow", "-f", is_flag=True, help="Follow new records.")
-@click.option("--hook", metavar="NAME", help="Only events this hook ran on, or should have.")
+@click.option("-n", "count", type=click.IntRange(min=0), metavar="N", help="Only the last N records; 0 for all.")
+@click.option("--hook", type=ANY_HOOK_NAME, metavar="NAME", help="Only events this hook ran on, or should have.")
 @click.option("--event", type=EVENT, metavar="EVENT", help="Only this event.")
 @click.option("--decision", type=click.Choice(Decision.NAMES), help="Only events with this decision.")
+@make_agent_option("agent", "Only events of this agent", choices=RECORDED_HOST)
+@click.option(
+    "--project",
+    metavar="[DIR]",
+    is_flag=False,
+    flag_value="",
+    type=click.Path(),
+    help="Only events in this project: DIR, or the project around the current folder.",
+)
+@click.option("--tool", metavar="NAME", help="Only calls of this tool, in any agent's name for it.")
+@click.option("--session", metavar="ID", help="Only this session (any prefix of its id).")
 @since_option
+@click.option("--all", "everything", is_flag=True, help="Also records that `boathook doctor` left.")
+@click.option("--utc", "is_utc", is_flag=True, help="Show times in UTC instead of local time.")
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON, one per line.")
 @state_option
-def show_log(follow: bool, as_json: bool, state: str | None, **filters: str | None) -> int:
-    """Show what hooks did, one line per event.
+def show_log(
+    follow: bool,
+    count: int | None,
+    everything: bool,
+    is_utc: bool,
+    as_json: bool,
+    state: str | None,
+    **filters: str | None,
+) -> int:
+    """Show what hooks did, where, and why.
 
-    Events that no hook matches are not recorded.
+    Events that no hook matches are not recorded. At a terminal, the last 50 records are shown unless you say how many
+    (-n) or since when. `boathook why ID` shows everything about one record.
 
     \b
     Examples:
       boathook log --since 2h
-      boathook log --decision block --json
+      boathook log --project --decision block
+      boathook log --agent codex --tool Shell -n 5
       boathook log --follow --hook no-force-push
     """
     log_filter = LogFilter(**filters)
     reader = LedgerReader(resolve_state(state))
-    table = _LogTable()
+    table = LogTable(is_utc=is_utc)
     show = (lambda record: write_json_line(record_to_json(record))) if as_json else table.print_record
+    select = _RecordSelection(log_filter, is_whole=everything or as_json)
+    if count is None and make_console().is_terminal and log_filter.since is None and not as_json:
+        count = _SHOWN_AT_TERMINAL
     try:
-        count = _show_records(reader.read(parse_time(log_filter.since)), log_filter, show)
+        shown, matching = _show_last(select.pick(reader.read(parse_time(log_filter.since))), count, show)
         if follow:
-            _show_records(reader.follow(), log_filter, show)
-        elif not count and not as_json:
+            _follow(reader, select, show)
+        elif not matching and not as_json:
             echo(describe_empty_log(reader.folder, is_filtered=log_filter != LogFilter()))
+        elif shown < matching and not as_json:
+            echo(f"{format_count(matching - shown, 'earlier record')}: boathook log -n 0 shows all", "dim")
     except KeyboardInterrupt:
         pass
-    # The reader of our output has ended.
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     warn_unreadable_lines(reader)
     return 0
 
 
-def _show_records(
-    records: Iterable[LedgerRecord | None], log_filter: LogFilter, show: Callable[[LedgerRecord], None]
-) -> int:
-    count = 0
+class _RecordSelection:
+    """The records to show; those that `boathook doctor` leaves are about no event, and left out unless `is_whole`."""
+
+    def __init__(self, log_filter: LogFilter, *, is_whole: bool) -> None:
+        self._filter, self._is_whole = log_filter, is_whole
+
+    def has(self, record: LedgerRecord) -> bool:
+        return (self._is_whole or record["type"] != DOCTOR_TYPE) and self._filter.matches(record)
+
+    def pick(self, records: Iterable[LedgerRecord]) -> Iterable[LedgerRecord]:
+        return filter(self.has, records)
+
+
+def _show_last(
+    records: Iterable[LedgerRecord], count: int | None, show: Callable[[LedgerRecord], None]
+) -> tuple[int, int]:
+    """Show the last records, all if `count` is None or 0; return how many were shown, and how many there are."""
+    matching = 0
+    last: deque[LedgerRecord] = deque(maxlen=count or None)
     for record in records:
+        matching += 1
+        if count:
+            last.append(record)
+        else:
+            show(record)
+    for record in last:
+        show(record)
+    return len(last) if count else matching, matching
+
+
+def _follow(reader: LedgerReader, select: _RecordSelection, show: Callable[[LedgerRecord], None]) -> None:
+    for record in reader.follow():
         if record is None:
             sys.stdout.flush()
-        elif log_filter.matches(record):
-            count += 1
+        elif select.has(record):
             show(record)
-    return count
-
-
-def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
-    if is_filtered and next(iter(LedgerReader(folder).read()), None) is not None:
-        return "No record matches."
-    return f"The ledger in {folder} is empty. A record is written when a hook runs, or should have run."
 
 
 def warn_unreadable_lines(reader: LedgerReader) -> None:
@@ -120,83 +180,13 @@ def parse_time(text: str | None, now: datetime | None = None) -> str:
             moment = (now or datetime.now(UTC)) - timedelta(**{_UNITS[unit]: int(number)})
         else:
             moment = datetime.fromisoformat(text)
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        # Without a zone it is the time of this machine, as in the output.
+        moment = moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ConfigError(f"'{text}' is not a time: write 10m, 2h or 3d, or a date such as 2026-01-31T12:00") from None
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def _list_hooks(record: LedgerRecord) -> Iterator[str]:
-    yield from (entry["hook"] for key in ("hooks", "background", "skipped") for entry in record.get(key) or ())
-    if "hook" in record:
-        yield record["hook"]
-
-
 def record_to_json(record: LedgerRecord) -> dict[str, Any]:
     """Return a record without its own version, which is that of the ledger's format and not of the output."""
     return {key: value for key, value in record.items() if key != "v"}
-
-
-class _LogTable:
-    """A table that is printed row by row; only the last cell can have any width."""
-
-    def __init__(self) -> None:
-        self._console = make_console()
-        self._has_header = False
-
-    def print_record(self, record: LedgerRecord) -> None:
-        if not self._has_header:
-            self._has_header = True
-            self._print_row(_HEADERS, "bold")
-        cells = _make_cells(record)
-        self._print_row(cells, _STYLES.get(cells[4], ""))
-
-    def _print_row(self, cells: Iterable[str], style: str) -> None:
-        padded = (reveal_text(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
-        style = style if self._console.is_terminal else ""
-        self._console.print("  ".join(padded).rstrip(), style=style or None, markup=False, soft_wrap=True)
-
-
-def _make_cells(record: LedgerRecord) -> tuple[str, ...]:
-    time = record["time"][:19].replace("T", " ")
-    if record["type"] == DISPATCH_TYPE:
-        decision, hooks = record.get("decision", ""), ", ".join(_describe_hooks(record))
-    elif record["type"] == END_TYPE:
-        decision, hooks = record.get("status", ""), f"{record.get('hook', '')} ended in {record.get('ms')} ms"
-    else:
-        decision, hooks = record["type"], describe_other_record(record)
-    if record.get("spilled"):
-        hooks = f"{hooks} [unverified: not in the chain]".lstrip()
-    return (time, record["id"], record.get("event", ""), record.get("tool", ""), decision, hooks)
-
-
-def describe_other_record(record: LedgerRecord) -> str:
-    """Return what a record that is not about hooks says."""
-    if record["type"] == ALLOW_TYPE:
-        return f"a person allowed the call of {record.get('question', '')} once, until {record.get('until', '')}"
-    if record["type"] == UNLOCK_TYPE:
-        until = record.get("until")
-        return f"a person paused self-protection until {until}" if until else "the pause of self-protection was ended"
-    return ", ".join(record.get("segments") or ())
-
-
-def _describe_hooks(record: LedgerRecord) -> Iterator[str]:
-    yield from (text for text, is_quiet in _list_runs(record) if not is_quiet)
-    yield from _shorten_names([text for text, is_quiet in _list_runs(record) if is_quiet], "without an opinion")
-    yield from (f"{entry['hook']} (async)" for entry in record.get("background") or ())
-    yield from _shorten_names([f"{entry['hook']} (skipped)" for entry in record.get("skipped") or ()], "skipped")
-    if record.get("degraded"):
-        yield f"[{record['host']} could not do all of it: boathook why {record['id']}]"
-
-
-def _list_runs(record: LedgerRecord) -> Iterator[tuple[str, bool]]:
-    """Yield each hook that ran, with what it decided if that was not the decision, and whether it had no opinion."""
-    for run in record.get("hooks") or ():
-        word = run["decision"] if run["status"] == OK else run["status"]
-        word = "allowed by a person" if run.get("allowed") else word
-        yield (run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"), word == "none"
-
-
-def _shorten_names(names: list[str], what: str) -> list[str]:
-    """Return names, or how many there are if these are too many for a line."""
-    return [f"{len(names)} {what}"] if len(names) > _MAX_NAMES else names

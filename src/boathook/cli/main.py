@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -18,6 +19,10 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     from boathook.cli.commands import cli
+
+    if "_BOATHOOK_COMPLETE" in os.environ:
+        # A shell asks for completions: they are split as our own script wants it.
+        import boathook.cli.completion  # noqa: F401
 
     cli(prog_name="boathook")
     raise SystemExit(0)

@@ -9,6 +9,7 @@ import click
 
 from boathook.assembly import resolve_start
 from boathook.cli.common_options import EVENT, project_option
+from boathook.cli.example_hooks import copy_example, list_examples
 from boathook.cli.person import require_person
 from boathook.cli.show import echo
 from boathook.core.event import PRE_TOOL, EventKind, find_kind
@@ -80,8 +81,11 @@ class NewMatcher(Value):
 
 
 @click.command("new")
-@click.argument("name")
-@click.option("--event", required=True, type=EVENT, help="The event it runs on.")
+@click.argument("name", required=False)
+@click.option("--event", type=EVENT, help="The event it runs on.")
+@click.option(
+    "--from", "example", metavar="EXAMPLE", help="Copy an example of boathook instead; `--from list` names them."
+)
 @click.option(
     "--kind",
     "tool_kinds",
@@ -104,8 +108,9 @@ class NewMatcher(Value):
 @click.option("--user", is_flag=True, help="For all your projects instead of this one.")
 @project_option
 def create_hook(
-    name: str,
-    event: str,
+    name: str | None,
+    event: str | None,
+    example: str | None,
     tool_kinds: tuple[str, ...],
     tool: str | None,
     pattern: str | None,
@@ -116,44 +121,81 @@ def create_hook(
 ) -> int:
     """Create a hook that works as it is.
 
-    Existing files are never overwritten.
+    Existing files are never overwritten. With --from, NAME is the name of the copy; without NAME it keeps its own.
 
     \b
     Examples:
       boathook new no-force-push --event pre-tool-call --tool Shell --pattern 'push.*--force'
       boathook new no-env --event pre-tool-call --kind writes --pattern '\\.env'
       boathook new greet --event pre-session --field source=startup --lang py --user
+      boathook new --from branch-guard
     """
+    if example == "list":
+        for one, description in list_examples().items():
+            echo(f"{one:26}{description}")
+        return 0
+    name = name or example
+    if not name:
+        raise ConfigError("name the new hook, or copy an example: boathook new --from list")
     if not is_hook_name(name):
         raise ConfigError(f"the name must be {HOOK_NAME.expected}")
-    found = find_kind(event)
-    if (tool_kinds or tool or pattern) and not found.has_tool:
-        raise ConfigError(f"{found.name} is not about a tool: leave out --kind, --tool and --pattern")
-    fields = _read_field_patterns(found, field_patterns)
-    matcher = NewMatcher(tuple(dict.fromkeys(tool_kinds)), tool or "", pattern or "", fields)
+    matches = (*tool_kinds, *field_patterns, tool or "", pattern or "")
+    if example and (event or any(matches)):
+        raise ConfigError("an example has its own event and matcher: leave out --event and the options of a matcher")
+    if example:
+        folder = _prepare_folder(name, project, user=user)
+        copy_example(example, name, folder)
+        hook, _ = read_hook(f"{folder}/HOOK.md", folder, USER if user else PROJECT)
+        echo(f"created {os.path.relpath(folder)}: {hook.description}", "green")
+        _print_next_steps(hook, f"{folder}/HOOK.md")
+        return 0
+    if not event:
+        raise ConfigError(
+            "name the event: --event pre-tool-call (boathook events lists them), or copy an example: --from"
+        )
+    matcher = _make_matcher(find_kind(event), tool_kinds, tool or "", pattern or "", field_patterns)
+    _create_hook(_prepare_folder(name, project, user=user), event, matcher, lang, USER if user else PROJECT)
+    return 0
+
+
+def _make_matcher(
+    kind: EventKind, tool_kinds: tuple[str, ...], tool: str, pattern: str, field_patterns: tuple[str, ...]
+) -> NewMatcher:
+    if (tool_kinds or tool or pattern) and not kind.has_tool:
+        raise ConfigError(f"{kind.name} is not about a tool: leave out --kind, --tool and --pattern")
+    matcher = NewMatcher(tuple(dict.fromkeys(tool_kinds)), tool, pattern, _read_field_patterns(kind, field_patterns))
     _check_patterns(matcher)
+    return matcher
+
+
+def _prepare_folder(name: str, project: str | None, *, user: bool) -> str:
+    """Return the folder of the new hook, which must not exist yet."""
     folder = f"{_find_hooks_folder(project, user=user)}/{name}"
     if user:
         require_person(files=[folder])
     if os.path.lexists(folder):
         raise ConfigError(f"{folder} exists already: choose another name, or remove it")
-    blocks = pattern is not None and found.is_pre
+    return folder
+
+
+def _create_hook(folder: str, event: str, matcher: NewMatcher, lang: str, scope: str) -> None:
+    name = os.path.basename(folder)
+    blocks = bool(matcher.pattern) and find_kind(event).is_pre
     script = f"{folder}/scripts/run.{lang}"
     os.makedirs(os.path.dirname(script))
     _write(script, _SCRIPTS[lang, blocks].format(name=name))
     os.chmod(script, 0o755)  # noqa: S103
     _write(f"{folder}/HOOK.md", _make_manifest(name, event, matcher, blocks=blocks))
-    hook, _ = read_hook(f"{folder}/HOOK.md", folder, USER if user else PROJECT)
+    hook, _ = read_hook(f"{folder}/HOOK.md", folder, scope)
     _write(f"{folder}/{TESTS_FILE}", write_first_tests(hook, blocks=blocks))
-    _print_next_steps(hook, script, blocks=blocks)
-    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
-    return 0
-
-
-def _print_next_steps(hook: Hook, script: str, *, blocks: bool) -> None:
-    folder = hook.folder
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
     echo(f"created {os.path.relpath(folder)}: it {effect}", "green")
+    _print_next_steps(hook, script)
+    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
+
+
+def _print_next_steps(hook: Hook, script: str) -> None:
+    folder = hook.folder
     echo(f"  edit   {os.path.relpath(script)}")
     echo(f"  check  boathook check {os.path.relpath(folder)}")
     echo(f"  test   boathook test {hook.name}    (edit {os.path.relpath(folder)}/{TESTS_FILE})")

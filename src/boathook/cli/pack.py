@@ -10,20 +10,27 @@ import click
 
 from boathook.assembly import load_catalog
 from boathook.cli.common_options import json_option
+from boathook.cli.name_completion import PACK_HOOK_NAME
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import ARMED, PROJECT, USER, Hook
 from boathook.errors import ConfigError
 from boathook.install.host_files import find_project_top
 from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME, PackChange, compare_packs
-from boathook.packs.pack_folder import PackContent, place_pack, read_source_content, remove_pack
-from boathook.packs.pack_lock import LockedPack, read_lock, write_lock
-from boathook.packs.pack_places import MISSING, OK_STATE, InstalledPack, PackPlace, list_installed_packs
+from boathook.packs.pack_folder import PackContent, read_source_content
+from boathook.packs.pack_places import (
+    MISSING,
+    OK_STATE,
+    InstalledPack,
+    PackPlace,
+    find_user_packs,
+    list_installed_packs,
+)
 from boathook.packs.pack_source import PackSource, find_pack_source, list_pack_sources
 from boathook.packs.pack_switches import switch_hooks
 from boathook.sources.fields import suggest
+from boathook.sources.pack_lock import read_lock
 from boathook.sources.pack_md import PackManifest
-from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder
 
 _PROJECT_HELP = "In this project (.agents/packs, for everyone who works on it) instead of your own folder."
 _project_option = click.option("--project", "is_project", is_flag=True, help=_PROJECT_HELP)
@@ -70,11 +77,10 @@ def add_pack(
     require_person(files=[place.packs_folder])
     found = find_pack_source(source, name)
     content = read_source_content(found)
-    locked = read_lock(place.lock_path)
     old = place.read_pack(found.name)
-    change = compare_packs(content, old, locked.get(found.name))
+    change = compare_packs(content, old, read_lock(place.lock_path).get(found.name))
     if change.edited and not discard:
-        _refuse_edited(change, place.get_pack_path(found.name))
+        _refuse_edited_files(change, place.get_pack_path(found.name))
     wanted = _read_only(only, content.manifest)
     if not as_json:
         _print_change(found, content, change, wanted, is_update=old is not None)
@@ -83,9 +89,7 @@ def add_pack(
     if is_changed and not confirm_change(question, yes=yes):
         return 1
     if is_changed:
-        place_pack(content, place.get_pack_path(found.name))
-        pack = LockedPack(found.origin, content.manifest.version, tuple(content.files.items()))
-        write_lock(place.lock_path, {**locked, found.name: pack})
+        place.add_pack(content, found.origin)
     if wanted:
         switch_hooks(place.config_path, found.name, content.manifest, wanted)
     if as_json:
@@ -98,10 +102,10 @@ def add_pack(
 def _find_place(*, is_project: bool) -> PackPlace:
     if is_project:
         return PackPlace(PROJECT, f"{find_project_top(os.path.abspath(os.getcwd()))}/.agents")
-    return PackPlace(USER, resolve_folder(CONFIG_FOLDER, read_environment()))
+    return find_user_packs()
 
 
-def _refuse_edited(change: PackChange, path: str) -> None:
+def _refuse_edited_files(change: PackChange, path: str) -> None:
     files = ", ".join(change.edited[:_MAX_SHOWN]) + (" …" if len(change.edited) > _MAX_SHOWN else "")
     raise ConfigError(
         f"files of the pack in {path} were edited: {files}. To replace them, add --discard; to keep them, move the pack "
@@ -247,9 +251,7 @@ def remove_added_pack(name: str, is_project: bool, yes: bool) -> int:
     """Remove a pack; its hooks do not guard any more."""
     place = _find_place(is_project=is_project)
     require_person(files=[place.packs_folder])
-    locked = read_lock(place.lock_path)
-    is_there = place.read_pack(name) is not None
-    if not is_there and name not in locked:
+    if not place.has_pack(name) and name not in read_lock(place.lock_path):
         known = [pack.name for pack in _list_all() if pack.scope == place.scope]
         raise ConfigError(f"there is no pack '{name}' in {place.packs_folder}: {suggest(name, known)}")
     hooks = [hook for hook in load_catalog().hooks if hook.pack == name and (hook.scope == USER) != is_project]
@@ -258,10 +260,7 @@ def remove_added_pack(name: str, is_project: bool, yes: bool) -> int:
         echo(f"  {hook.name} does not guard any more: {hook.description}", "yellow")
     if not confirm_change(f"Remove {name} and its {format_count(len(hooks), 'hook')}?", yes=yes):
         return 1
-    if is_there:
-        remove_pack(place.get_pack_path(name))
-    if name in locked:
-        write_lock(place.lock_path, {pack: found for pack, found in locked.items() if pack != name})
+    place.remove_pack(name)
     echo(f"removed {name}. What {place.config_path} says about it has no effect any more")
     return 0
 
@@ -277,7 +276,7 @@ def _switch(names: tuple[str, ...], *, is_on: bool, is_project: bool, yes: bool)
         found = [one for one in catalog.hooks if one.pack and one.pack == pack]
         if not found:
             raise ConfigError(f"there is no hook '{name}': {_suggest_hook(name, catalog.hooks)}")
-        hooks = {one.name.rpartition(":")[2]: one.is_on for one in found}
+        hooks = {one.short_name: one.is_on for one in found}
         if hook not in hooks:
             raise ConfigError(f"the pack '{pack}' has no hook '{hook}': {suggest(hook, hooks)}")
         default = tuple(one for one, has_on in hooks.items() if has_on)
@@ -302,7 +301,7 @@ def _suggest_hook(name: str, hooks: Iterable[Hook]) -> str:
     return f"did you mean '{near[0]}'?" if near else suggest(name, known, "boathook pack list shows the packs")
 
 
-_names_argument = click.argument("names", nargs=-1, required=True, metavar="PACK:HOOK...")
+_names_argument = click.argument("names", nargs=-1, required=True, metavar="PACK:HOOK...", type=PACK_HOOK_NAME)
 
 
 @pack_group.command("on")

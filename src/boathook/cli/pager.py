@@ -22,10 +22,11 @@ _LESS_VARIABLES = {"LESS": "R", "LESSSECURE": "1"}
 StyledLine = tuple[str, str]
 
 
-def show_lines(lines: Sequence[StyledLine], projects: Iterable[str]) -> None:
-    """Print lines, each with its style; in a terminal that is too small for them, by a pager if there is one."""
+def show_lines(lines: Sequence[StyledLine], projects: Iterable[str], *, always_paged: bool = False) -> None:
+    """Print lines, each with its style; in a terminal that is too small for them, or always, by a pager if there is one."""
     console = make_console()
-    pager = find_pager(projects) if console.is_terminal and not _fits_screen(lines, console) else None
+    is_paged = console.is_terminal and (always_paged or not _fits_screen(lines, console))
+    pager = find_pager(projects) if is_paged else None
     if pager is None or not _run_pager(pager, _render(lines, console)):
         print_lines(lines, console)
 

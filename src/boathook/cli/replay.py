@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from typing import Any
 
 import click
 
-from boathook.assembly import load_catalog, make_probe_engine, resolve_start, resolve_state
+from boathook.assembly import load_catalog, resolve_start, resolve_state
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
-from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
-from boathook.cli.show import echo, pick_fields, print_json, print_table
+from boathook.cli.log import parse_time, warn_unreadable_lines
+from boathook.cli.record_text import describe_empty_log, describe_input
+from boathook.cli.show import cut_text, echo, pick_fields, print_json, print_table
+from boathook.cli.trial_run import confine_hooks, open_trial_engine
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
-from boathook.core.hook import ARMED, BASIC, ISOLATED, PROJECT, RESTRICTED, Http, Prompt
+from boathook.core.hook import ARMED, PROJECT
 from boathook.core.value import Value
 from boathook.core.verdict import OK
 from boathook.dialects.native import make_event
@@ -23,8 +24,8 @@ from boathook.engine import Engine
 from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE
-from boathook.process.sandbox import probe_sandbox_levels
 from boathook.sources.hook_md.folder import find_manifest, read_hook
+from boathook.sources.hook_names import match_hook_names
 from boathook.system.programs import find_entry_point
 
 _MAX_CELL_CHARS = 60
@@ -87,7 +88,7 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
       boathook replay --hook .agents/hooks/new-guard
     """
     catalog = load_catalog(**where) if path is None else _load_hook(path, where["project"])
-    catalog = _confine(catalog, is_allowed_without=unconfined, is_untrusted=path is not None)
+    catalog = confine_hooks(catalog, is_allowed_without=unconfined, is_strictest=path is not None)
     reader = LedgerReader(resolve_state(where["state"]))
     report = _replay_records(catalog, reader, parse_time(since), is_single=path is not None)
     warn_unreadable_lines(reader)
@@ -101,6 +102,8 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
 def _load_hook(path: str, project: str | None) -> Catalog:
     # Raises an error if it is not a folder.
     resolve_start(project)
+    if not os.path.exists(path):
+        raise ConfigError(f"{path} does not exist: pass the folder of a hook to --hook{_suggest_folder(path, project)}")
     folder = os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
     manifest = find_manifest(folder)
     if manifest is None:
@@ -113,32 +116,18 @@ def _load_hook(path: str, project: str | None) -> Catalog:
     return Catalog((hook,))
 
 
-def _confine(catalog: Catalog, *, is_allowed_without: bool, is_untrusted: bool) -> Catalog:
-    """Put hooks into a sandbox, the strictest for an untrusted one, so that a replay has no effects; leave out prompts and HTTP."""
-    hooks = tuple(h for h in catalog.hooks if h.state == ARMED and not isinstance(h.handler, Prompt | Http))
-    if is_allowed_without:
-        return catalog.replace(hooks=hooks, diagnostics=())
-    levels = {support.level: support for support in probe_sandbox_levels()}
-    if not levels[RESTRICTED].is_available:
-        error = levels[RESTRICTED].detail
-        raise BoathookError(f"there is no sandbox on this machine ({error}). To run without one, add --unconfined")
-    level = ISOLATED if is_untrusted and levels[ISOLATED].is_available else RESTRICTED
-    confined = []
-    for hook in hooks:
-        raised = level if hook.sandbox == BASIC or level == ISOLATED else hook.sandbox
-        confined.append(hook.replace(sandbox=raised, network=False))
-    return catalog.replace(hooks=tuple(confined), diagnostics=())
+def _suggest_folder(name: str, project: str | None) -> str:
+    """Return the folder of a hook of that name, as a hint."""
+    hooks = load_catalog(project, trust_all=True).hooks
+    folder = next((hook.edited_folder for hook in match_hook_names(hooks, name) if hook.edited_folder), "")
+    return f". Did you mean {folder}?" if folder else ""
 
 
 def _replay_records(catalog: Catalog, reader: LedgerReader, since: str, *, is_single: bool) -> ReplayReport:
     report = ReplayReport()
-    foreground = catalog.replace(hooks=tuple(hook.replace(background=False) for hook in catalog.hooks))
-    with (
-        tempfile.TemporaryDirectory(prefix="boathook-replay-", ignore_cleanup_errors=True) as scratch,
-        make_probe_engine(foreground, scratch, writable=True) as engine,
-    ):
+    with open_trial_engine(catalog, "boathook-replay-") as (engine, scratch):
         for record in reader.read(since):
-            if record["type"] == DISPATCH_TYPE and record.get("host") != "doctor":
+            if record["type"] == DISPATCH_TYPE:
                 _replay_record(report, engine, record, scratch, is_single=is_single)
     return report
 
@@ -199,12 +188,6 @@ def _print_report(report: ReplayReport, folder: str, path: str | None) -> None:
 
 def _make_cells(difference: Difference) -> list[str]:
     record = difference.record
-    tool_input = record.get("input")
-    text = str(tool_input.get("command") or tool_input) if isinstance(tool_input, dict) else str(tool_input or "")
     cells = (record["id"], record["time"][:19], record["event"], record.get("tool") or "-", record["decision"])
-    return [*map(str, cells), difference.now, _shorten(text), _shorten("; ".join(difference.reasons))]
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_CELL_CHARS else f"{line[:_MAX_CELL_CHARS]}…"
+    texts = (describe_input(record), " ".join("; ".join(difference.reasons).split()))
+    return [*map(str, cells), difference.now, *(cut_text(text, _MAX_CELL_CHARS) for text in texts)]

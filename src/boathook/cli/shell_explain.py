@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from boathook.cli.common_options import json_option
-from boathook.cli.show import echo, print_json
+from boathook.cli.show import cut_text, echo, print_json
 from boathook.shell import UNKNOWN, CommandReading, Started, read_command
+from boathook.shell.scope import make_repository_variable
 
 _WIDTH = 80
 _INDENT = "    "
@@ -45,7 +46,8 @@ def explain_command(command: str, folder: str | None, as_json: bool) -> None:
     """
     text = sys.stdin.read() if command == "-" else command
     start = os.path.abspath(folder or os.getcwd())
-    reading = read_command(text, start, {"HOME": os.path.expanduser("~")})
+    variables = {"HOME": os.path.expanduser("~"), **make_repository_variable(text, start, os.path.lexists)}
+    reading = read_command(text, start, variables)
     if as_json:
         print_json(_make_output(text, start, reading))
         return
@@ -92,7 +94,7 @@ def _print_program(program: Started, start: str) -> None:
     for label, values in notes.items():
         names = ", ".join(dict.fromkeys(filter(None, map(_show, values))))
         if names:
-            echo(_cut(f"{_INDENT}{label}: {names}"))
+            echo(cut_text(f"{_INDENT}{label}: {names}", _WIDTH))
 
 
 def _wrap_words(words: list[str], first: str, following: str) -> list[str]:
@@ -101,7 +103,7 @@ def _wrap_words(words: list[str], first: str, following: str) -> list[str]:
     for word in words:
         if lines[-1].strip() and len(lines[-1]) + len(word) + 1 > _WIDTH:
             lines.append(following)
-        lines[-1] += f"{' ' if lines[-1].strip() else ''}{_cut(word, _WIDTH - len(following))}"
+        lines[-1] += f"{' ' if lines[-1].strip() else ''}{cut_text(word, _WIDTH - len(following))}"
     return lines
 
 
@@ -112,7 +114,3 @@ def _quote(word: str) -> str:
 
 def _show(text: str) -> str:
     return text.replace(UNKNOWN, "?").replace("\n", "\\n")
-
-
-def _cut(text: str, size: int = _WIDTH) -> str:
-    return text if len(text) <= size else f"{text[: size - 1]}…"

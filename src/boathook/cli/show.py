@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.theme import Theme
 
 from boathook.core.hook import GONE, HIDDEN
 from boathook.core.text import reveal_text
 from boathook.core.verdict import OUTPUT_VERSION
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 STATE_STYLES = {
     **dict.fromkeys(("armed", "trusted"), "green"),
@@ -23,10 +30,63 @@ STATE_STYLES = {
     "no-entry-point": "red",
 }
 
+# Of decisions, and of the status of a hook that did not answer.
+DECISION_STYLES = {
+    "block": "red",
+    "stop": "bold red",
+    "ask": "yellow",
+    "allow": "green",
+    **dict.fromkeys(("failed", "timeout", "refused", "unreadable"), "yellow"),
+}
+# What a program gets that writes to a pipe whose reader has ended: 128 and the number of SIGPIPE.
+BROKEN_PIPE_CODE = 141
+# Of rendered Markdown: nothing with a background, which could be that of the other half of all terminals.
+_TEXT_STYLES = {
+    "markdown.code": "bold",
+    "markdown.code_block": "",
+    "markdown.table.header": "bold",
+    "markdown.table.border": "dim",
+}
+_GAP = "  "
+_CUT_MARK = "…"
+# Less than this is no column to read a sentence in.
+_MIN_WRAPPED_CHARS = 28
+_MIN_CUT_CHARS = 8
+_LABEL_CHARS = 10
+
+
+class _PlainConsole(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        end_broken_pipe()
+
+
+def end_broken_pipe() -> NoReturn:
+    """End without a message, as other programs do when the reader of their output has ended."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(BROKEN_PIPE_CODE)
+
 
 @functools.cache
 def make_console(*, err: bool = False) -> Console:
-    return Console(stderr=err, highlight=False, emoji=False)
+    # Who wants no colours wants neither bold nor dim text.
+    is_plain = bool(os.environ.get("NO_COLOR"))
+    return _PlainConsole(
+        stderr=err,
+        highlight=False,
+        emoji=False,
+        color_system=None if is_plain else "auto",
+        theme=Theme(_TEXT_STYLES),
+    )
+
+
+def show_progress(text: str = "", *, is_shown: bool) -> AbstractContextManager[Status | None]:
+    """Show at a terminal, until the block ends, that something goes on; the status of it can be updated."""
+    console = make_console()
+    return console.status(text) if is_shown and console.is_terminal else nullcontext()
+
+
+def print_warning(text: str) -> None:
+    echo(f"warning: {text}", "bold yellow")
 
 
 def print_json(fields: dict[str, Any]) -> None:
@@ -51,18 +111,75 @@ def pick_fields(value: object, *names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Print rows as aligned columns. If a terminal is too narrow, the last cell moves to its own line; nothing is cut."""
+def print_table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], styles: Sequence[str] = (), *, cut: Sequence[str] = ()
+) -> None:
+    """Print rows as aligned columns.
+
+    In a terminal that is too narrow, the last cell continues on lines below it, and nothing is cut. With `cut`, every row is
+    one line: the cells of these columns, by their headers, end with an ellipsis, those of the first one first.
+    """
     console = make_console()
     lines = [list(headers), *([reveal_text(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
-    is_narrow = console.is_terminal and sum(widths) + 2 * len(widths) > console.width
+    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(headers))]
+    room = console.width if console.is_terminal else sys.maxsize
+    for header in cut:
+        _shrink_column(widths, headers.index(header), cell_len(header), room)
+    before_last = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
+    is_below = not cut and not _can_wrap([line[-1] for line in lines], room - before_last)
     for number, line in enumerate(lines):
         style = "bold" if number == 0 and console.is_terminal else styles[number - 1] if styles and number else ""
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        echo("  ".join(cells[:-1] if is_narrow else cells).rstrip(), style)
-        if is_narrow and number:
-            echo(f"    {line[-1]}", style)
+        cells = [pad_cell(cell, width) for cell, width in zip(line[:-1], widths, strict=False)]
+        last = cut_text(line[-1], widths[-1]) if cut else line[-1]
+        if is_below and number:
+            echo(_GAP.join(cells).rstrip(), style)
+            echo_wrapped(f"    {last}", style)
+            continue
+        parts = [last] if cut or is_below else list(wrap_text(last, room - before_last)) or [""]
+        echo(_GAP.join((*cells, parts[0])).rstrip(), style)
+        for part in parts[1:]:
+            echo(" " * before_last + part, style)
+
+
+def _shrink_column(widths: list[int], at: int, least: int, room: int) -> None:
+    """Make a column narrower until all columns fit, but not narrower than its header."""
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+    widths[at] = min(widths[at], max(widths[at] - max(excess, 0), least, _MIN_CUT_CHARS))
+
+
+def _can_wrap(cells: Sequence[str], width: int) -> bool:
+    """Whether a column of a width can hold texts: all fit, or each can be read between its words."""
+    if all(cell_len(cell) <= width for cell in cells):
+        return True
+    longest_word = max(cell_len(word) for cell in cells for word in cell.split(" "))
+    return width >= _MIN_WRAPPED_CHARS and longest_word <= width
+
+
+def cut_text(text: str, width: int) -> str:
+    """Return a text that fits into some cells of a terminal; a cut one ends with an ellipsis."""
+    return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + _CUT_MARK
+
+
+def pad_cell(text: str, width: int) -> str:
+    return set_cell_size(cut_text(text, width), width)
+
+
+def wrap_text(text: str, width: int) -> Iterator[str]:
+    """Yield the lines of a text that is wrapped between words, and within a word that is too long for a line."""
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if cell_len(joined) <= width or width < 1:
+            line = joined
+            continue
+        if line:
+            yield line
+        line = word
+        while cell_len(line) > width:
+            yield line[:width]
+            line = line[width:]
+    if line:
+        yield line
 
 
 def echo(text: str, style: str = "", *, err: bool = False) -> None:
@@ -70,9 +187,30 @@ def echo(text: str, style: str = "", *, err: bool = False) -> None:
     make_console(err=err).print(reveal_text(text, "\t"), style=style or None, markup=False, soft_wrap=True)
 
 
+def echo_wrapped(text: str, style: str = "", indent: int = 4) -> None:
+    """Print a text; in a terminal it is wrapped between words, and goes on with an indent."""
+    console = make_console()
+    width = console.width if console.is_terminal else sys.maxsize
+    body = reveal_text(text.lstrip(" "))
+    start = text[: len(text) - len(text.lstrip(" "))]
+    # The first line has its own indent, and so another width.
+    first = next(wrap_text(body, width - len(start)), "")
+    rest = wrap_text(body[len(first) :].lstrip(" "), width - indent)
+    for line in (f"{start}{first}", *(f"{' ' * indent}{one}" for one in rest)) if first else ():
+        echo(line, style)
+
+
 def echo_lines(text: str, style: str = "", *, err: bool = False) -> None:
     for line in text.split("\n"):
         echo(line, style, err=err)
+
+
+def echo_fact(label: str, text: str, style: str = "") -> None:
+    """Print a labelled text; in a terminal, it continues below its beginning."""
+    console = make_console()
+    room = console.width - _LABEL_CHARS - 2 if console.is_terminal else sys.maxsize
+    for number, line in enumerate(wrap_text(reveal_text(text), room)):
+        echo(f"  {label if not number else '':{_LABEL_CHARS}}{line}", style)
 
 
 def make_printable(text: str) -> str:
@@ -82,3 +220,9 @@ def make_printable(text: str) -> str:
 
 def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shorten_path(path: str) -> str:
+    """Return a path as people write it, from their home folder."""
+    home = os.path.expanduser("~")
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path

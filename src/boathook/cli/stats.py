@@ -11,7 +11,8 @@ import click
 
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, since_option, state_option
-from boathook.cli.log import describe_empty_log, parse_time, warn_unreadable_lines
+from boathook.cli.log import parse_time, warn_unreadable_lines
+from boathook.cli.record_text import describe_empty_log
 from boathook.cli.show import echo, make_console, print_json, print_table
 from boathook.core.verdict import OK, TIMEOUT
 from boathook.ledger.reader import LedgerReader
@@ -21,6 +22,8 @@ _BARS = " ▁▂▃▄▅▆▇█"
 # Upper limits in milliseconds; one more bar counts the rest.
 _BAR_LIMITS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _COLUMNS = ("HOOK", "RUNS", "BLOCKS", "FAILURES", "TIMEOUTS", "P50 MS", "P95 MS", "P99 MS")
+# In a narrower terminal, the names of hooks need the space.
+_MIN_HISTOGRAM_WIDTH = 100
 _HISTOGRAM = "2 MS … 1 S"
 
 
@@ -87,9 +90,18 @@ def show_stats(since: str | None, as_json: bool, state: str | None) -> int:
 
 
 def _print_stats(stats: dict[str, HookStats]) -> None:
-    rows = [[name, *map(str, hook.to_json().values())] for name, hook in stats.items()]
-    if make_console().is_terminal and not os.environ.get("NO_COLOR"):
+    headers, rows = [*_COLUMNS], [[name, *map(str, hook.to_json().values())] for name, hook in stats.items()]
+    console = make_console()
+    if console.is_terminal and console.width >= _MIN_HISTOGRAM_WIDTH and not os.environ.get("NO_COLOR"):
+        headers.append(_HISTOGRAM)
         rows = [[*row, hook.draw_histogram()] for row, hook in zip(rows, stats.values(), strict=True)]
-        print_table([*_COLUMNS, _HISTOGRAM], rows)
-    else:
-        print_table(_COLUMNS, rows)
+    if console.is_terminal:
+        columns = zip(*(line[1:] for line in (headers, *rows)), strict=True)
+        room = console.width - sum(2 + max(map(len, column)) for column in columns)
+        rows = [[shorten_hook_name(row[0], room), *row[1:]] for row in rows]
+    print_table(headers, rows, cut=("HOOK",))
+
+
+def shorten_hook_name(name: str, room: int) -> str:
+    """Return the name of a hook; the end of that of a pack's hook if there is no room, because the begin is the same for all."""
+    return name if len(name) <= room or ":" not in name else f"…:{name.rpartition(':')[2]}"

@@ -6,11 +6,12 @@ import contextlib
 import os
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
 from boathook.core.text import reveal_text
+from boathook.sources.fields import join_words
 
 _TERMINAL = "/dev/tty"
 _MAX_LINE_BYTES = 4096
@@ -53,11 +54,18 @@ def open_terminal() -> Iterator[Terminal | None]:
 
 def confirm_action(question: str, *, default: bool) -> bool | None:
     """Ask a person until the answer is yes or no; an empty answer is the default. None if there is no terminal."""
-    choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
+    words = ("yes", "no")
+    answer = ask_choice(f"{question} [{'Y/n' if default else 'y/N'}]", words, default=words[not default])
+    return None if answer is None else answer == "yes"
+
+
+def ask_choice(question: str, words: Sequence[str], *, default: str) -> str | None:
+    """Ask a person until the answer is one of the words or its first letter. None if there is no terminal."""
+    choices = {"": default, **{word: word for word in words}, **{word[0]: word for word in words}}
     with open_terminal() as terminal:
         while terminal is not None:
-            answer = choices.get(terminal.ask(f"{question} [{'Y/n' if default else 'y/N'}]").lower())
+            answer = choices.get(terminal.ask(question).lower())
             if answer is not None:
                 return answer
-            terminal.write("Answer y or n.\n")
+            terminal.write(f"Answer {join_words([word[0] for word in words])}.\n")
     return None

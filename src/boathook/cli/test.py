@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from boathook.cli.common_options import HOST, json_option, project_option, state_option
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
+from boathook.cli.common_options import json_option, make_agent_option, project_option, state_option
+from boathook.cli.name_completion import ANY_HOOK_NAME
+from boathook.cli.show import STATE_STYLES, cut_text, echo, format_count, print_json
+from boathook.core.notices import list_names
 from boathook.errors import BoathookError
 from boathook.hook_tests.case import CORPUS, DECISION_WORDS
 from boathook.hook_tests.case_file import TESTS_FILE
@@ -40,8 +42,9 @@ class _CommandOfTests(click.Command):
 
 
 @click.command("test", cls=_CommandOfTests)
-@click.argument("names", nargs=-1, metavar="[HOOK[:LINE]]...")
-@click.option("--host", "hosts", multiple=True, type=HOST, help="Also send every case in the words of this agent.")
+@click.argument("names", nargs=-1, metavar="[HOOK[:LINE]]...", type=ANY_HOOK_NAME)
+@click.option("--packs", "with_packs", is_flag=True, help="Without HOOK: also test the hooks of your packs.")
+@make_agent_option("hosts", "Also send every case in the words of this agent", multiple=True)
 @click.option("--watch", is_flag=True, help="Run again whenever a hook or its tests change.")
 @click.option("--fail-only", is_flag=True, help="Show only hooks with failures.")
 @json_option
@@ -55,9 +58,10 @@ def run_hook_cases(names: tuple[str, ...], record: str | None, expect: str | Non
     """Run the tests of hooks.
 
     Tests are the cases in `tests.txt` beside a HOOK.md, or beside the file that has entries of another form. HOOK is
-    the name of a hook, or a path: a hook folder, a folder of hooks, or a tests.txt. Without it, all hooks that apply to
-    the current folder are tested. Each case runs in a scratch project with a home and a PATH of its own. Untrusted
-    hooks, and code that a project's tests bring, run only in the sandbox `isolated`.
+    the name of a hook or a pack, or a path: a hook folder, a folder of hooks, or a tests.txt. Without it, the hooks of the
+    project and your own are tested, but not those of packs, which bring the tests of their authors. Each case runs in a
+    scratch project with a home and a PATH of its own. Untrusted hooks, and code that a project's tests bring, run only in
+    the sandbox `isolated`.
 
     \b
     Exit codes: 0 all as expected, 1 some cases failed or could not run, 2 wrong usage.
@@ -65,19 +69,25 @@ def run_hook_cases(names: tuple[str, ...], record: str | None, expect: str | Non
     \b
     Examples:
       boathook test
-      boathook test no-force-push:12 --host codex
+      boathook test no-force-push:12 --agent codex
+      boathook test boathook/standard
       boathook test .agents/hooks --junit results.xml
       boathook test --from-log 0197c3 --expect pass
     """
     try:
         if (record is None) != (expect is None):
             raise _WrongUsage("--from-log and --expect belong together: name the record and the right answer")
+        if names and options["with_packs"]:
+            raise _WrongUsage("HOOK and --packs exclude each other: name the packs, such as boathook/standard")
         finder = _make_finder(options)
         if record is not None and expect is not None:
             return _add_recorded_case(finder, record, expect, names, options["state"])
         if options["watch"]:
             return _watch(names, options)
-        return _run_once(_select(finder, names), finder, options)
+        code = _run_once(_select(finder, names, options), finder, options)
+        if not names and not options["as_json"] and not options["with_packs"]:
+            _report_untested_packs(finder)
+        return code
     except (BoathookError, OSError) as error:
         echo(f"boathook: {error}", err=True)
         return _WrongUsage.exit_code
@@ -87,9 +97,14 @@ def _make_finder(options: dict[str, Any]) -> HookTestFinder:
     return HookTestFinder(options["project"], options["state"], without_sandbox=options["no_sandbox"])
 
 
-def _select(finder: HookTestFinder, names: tuple[str, ...]) -> list[HookTests]:
+def _report_untested_packs(finder: HookTestFinder) -> None:
+    if finder.user_packs:
+        echo(f"not tested: {list_names(finder.user_packs)}. To test them, too: boathook test --packs", "dim")
+
+
+def _select(finder: HookTestFinder, names: tuple[str, ...], options: dict[str, Any]) -> list[HookTests]:
     if not names:
-        return finder.find_all()
+        return finder.find_all(with_packs=options["with_packs"])
     selected: list[HookTests] = []
     for name in names:
         base, colon, line = name.rpartition(":")
@@ -121,17 +136,17 @@ def _run_once(selected: list[HookTests], finder: HookTestFinder, options: dict[s
 def _watch(names: tuple[str, ...], options: dict[str, Any]) -> int:
     """Run the tests, and those of a hook again when something in its folder changes, until the person ends it."""
     finder = _make_finder(options)
-    selected = _select(finder, names)
+    selected = _select(finder, names, options)
     while True:
         code = _run_once(selected, finder, options)
-        stamps = _read_stamps(_select(finder, names))
+        stamps = _read_stamps(_select(finder, names, options))
         echo("waiting for changes; end with Ctrl-C", "dim")
         try:
             changed = _wait_for_change(stamps)
         except KeyboardInterrupt:
             return code
         finder = _make_finder(options)
-        selected = [tests for tests in _select(finder, names) if os.path.dirname(tests.path) in changed]
+        selected = [one for one in _select(finder, names, options) if os.path.dirname(one.path) in changed]
 
 
 def _wait_for_change(before: dict[str, tuple[Any, ...]]) -> set[str]:
@@ -211,9 +226,8 @@ def _shout(status: str) -> str:
 
 def _print_case(tests: HookTests, result: CaseResult) -> None:
     case = result.case
-    title = case.title if len(case.title) <= _MAX_TITLE_CHARS else f"{case.title[:_MAX_TITLE_CHARS]}…"
     style = _STATUS_STYLES.get(result.status, STATE_STYLES["error"])
-    echo(f"  {_shorten_path(tests.path)}:{case.line}  {title}", style)
+    echo(f"  {_shorten_path(tests.path)}:{case.line}  {cut_text(case.title, _MAX_TITLE_CHARS)}", style)
     for message in (*result.messages, *describe_misses(result)):
         for line in message.split("\n"):
             echo(f"      {line}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,25 +10,22 @@ import click
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
 from boathook.cli.hidden_hooks import review_hidden_hooks
-from boathook.cli.person import NO_TERMINAL, confirm_change, require_person
-from boathook.cli.show import STATE_STYLES, echo, print_json, print_table
-from boathook.cli.terminal import confirm_action
-from boathook.cli.trust_review import TrustCandidate, show_review
+from boathook.cli.person import confirm_change, require_person
+from boathook.cli.show import STATE_STYLES, echo, print_json
+from boathook.cli.trust_candidates import choose_candidates, describe_near_misses, list_candidates, list_projects
+from boathook.cli.trust_list import list_decisions
+from boathook.cli.trust_questions import TrustQuestions
+from boathook.cli.trust_review import Review, TrustCandidate, describe_review, make_review, show_reviews
 from boathook.core.approval import DENY, HIDE, TRUST, TrustRecord
-from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, GONE, USER, Script
-from boathook.core.notices import NEAR_MISS_COUNT, describe_counts, list_names
+from boathook.core.hook import ARMED, GONE, Script
+from boathook.core.notices import list_names
 from boathook.core.value import Value
 from boathook.errors import TrustError
 from boathook.loader import Loaded
-from boathook.trust.bound_files import find_uncovered_files
-from boathook.trust.judge import HookContent, ProjectHook, get_identity, read_hook_content
-from boathook.trust.snapshot import SnapshotError
+from boathook.trust.judge import HookContent
 from boathook.trust.store import TrustStore
 from boathook.trust.work_trees import find_trust_place, is_moved_work_tree
 
-# Enough to tell the versions of a hook apart.
-_SHOWN_DIGEST_CHARS = 8
 _everything_option = click.option("--all", "everything", is_flag=True, help="All hooks of this project.")
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
@@ -65,6 +60,9 @@ def trust_hooks(
     \b
     Exit codes: 0 all of them are trusted, 1 some are not.
 
+    If several hooks wait, you see all of them in one text, and are asked about each: [y]es, [n]o, [a]ll that follow,
+    too, [v]iew it again, [q]uit. --json prints the hooks that wait and what changed in them, and changes nothing.
+
     \b
     Examples:
       boathook trust
@@ -73,15 +71,27 @@ def trust_hooks(
       boathook trust --list
     """
     choices = {name: options.pop(name) for name in ("override", "anywhere")}
-    if as_json and not is_list:
-        raise click.UsageError("--json needs --list")
+    if as_json and yes:
+        raise click.UsageError("--json and --yes exclude each other: --json only shows what waits for a decision")
     if is_list:
-        return _list_decisions(*load_with_trust(locate(**options)), as_json=as_json)
+        return list_decisions(*load_with_trust(locate(**options)), as_json=as_json)
     if names and everything:
         raise click.UsageError("NAME and --all exclude each other")
+    if as_json:
+        return _print_waiting(names, *load_with_trust(locate(**options)), TrustChoices(**choices))
     require_person(options["state"])
     loaded, store = load_with_trust(locate(**options))
     return _review_hooks(names, loaded, store, TrustChoices(yes=yes, **choices))
+
+
+def _print_waiting(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
+    """Print the hooks that wait for a decision, for a program; nothing is changed."""
+    candidates = list_candidates(loaded)
+    chosen = choose_candidates(candidates, names, describe_near_misses(loaded.catalog)) if names else candidates
+    choices = choices.replace(is_named=bool(names))
+    waiting = [one for one in chosen if not one.is_denied and not _is_settled(one, choices)]
+    print_json({"waiting": [describe_review(candidate, store) for candidate in waiting]})
+    return int(bool(waiting))
 
 
 class TrustChoices(Value):
@@ -95,10 +105,10 @@ class TrustChoices(Value):
 
 
 def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
-    candidates = _list_candidates(loaded)
+    candidates = list_candidates(loaded)
     gone = _find_gone_hooks(loaded)
     there = [name for name in names if name not in gone]
-    chosen = _choose(candidates, there, _describe_near_misses(loaded.catalog)) if names else candidates
+    chosen = choose_candidates(candidates, there, describe_near_misses(loaded.catalog)) if names else candidates
     if names and not there:
         raise TrustError("; ".join(f"{name} cannot be trusted: {gone[name]}" for name in names))
     if not names:
@@ -112,7 +122,12 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
             fix = "To use what is trusted in its repository, first run: git worktree repair"
             echo(f"git does not know the work tree {project} at this place. {fix}", "yellow", err=True)
     choices = choices.replace(is_named=bool(names))
-    answers = [_decide(candidate, store, choices) for candidate in chosen]
+    reviews = [(one, make_review(one, store)) for one in chosen if not _describe_decision(one, choices)]
+    answers = [_report_decision(one, choices) for one in chosen if _describe_decision(one, choices)]
+    if reviews:
+        show_reviews(reviews)
+    questions = TrustQuestions([candidate for candidate, _ in reviews])
+    answers += [_decide(candidate, review, store, choices, questions) for candidate, review in reviews]
     answers.append(review_hidden_hooks(loaded, store, _format_now(), yes=choices.yes))
     return int(not all(answers))
 
@@ -126,9 +141,9 @@ def _find_gone_hooks(loaded: Loaded) -> dict[str, str]:
 
 def _report_nothing_to_review(loaded: Loaded, candidates: list[TrustCandidate], chosen: list[TrustCandidate]) -> None:
     if not candidates:
-        folder = min(_list_projects(loaded.catalog), default="this folder")
+        folder = min(list_projects(loaded.catalog), default="this folder")
         echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
-        if near_misses := _describe_near_misses(loaded.catalog):
+        if near_misses := describe_near_misses(loaded.catalog):
             echo(near_misses, "yellow")
     elif not chosen:
         trusted = sum(candidate.state == ARMED for candidate in candidates)
@@ -143,43 +158,41 @@ def _is_settled(candidate: TrustCandidate, choices: TrustChoices) -> bool:
     return candidate.state == ARMED and is_here and (is_anywhere or not choices.anywhere)
 
 
-def _decide(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices) -> bool:
-    name, content = candidate.hook.name, candidate.content
+def _describe_decision(candidate: TrustCandidate, choices: TrustChoices) -> str:
+    """Return why there is nothing to ask about a hook, "" if there is."""
+    name = candidate.hook.name
     if _is_settled(candidate, choices):
-        echo(f"{name} is trusted already", "green")
-        return True
+        return f"{name} is trusted already"
     if candidate.is_denied:
-        echo(f"{name} is denied. To undo this: boathook untrust {name}", "yellow", err=True)
-        return False
+        return f"{name} is denied. To undo this: boathook untrust {name}"
+    return f"{name} cannot be trusted: {candidate.error}" if candidate.content is None else ""
+
+
+def _report_decision(candidate: TrustCandidate, choices: TrustChoices) -> bool:
+    is_settled = _is_settled(candidate, choices)
+    style = "green" if is_settled else "yellow" if candidate.is_denied else "bold red"
+    echo(_describe_decision(candidate, choices), style, err=not is_settled)
+    return is_settled
+
+
+def _decide(
+    candidate: TrustCandidate, review: Review, store: TrustStore, choices: TrustChoices, questions: TrustQuestions
+) -> bool:
+    name, content = candidate.hook.name, candidate.content
     if content is None:
-        echo(f"{name} cannot be trusted: {candidate.error}", "bold red", err=True)
         return False
-    is_whole = show_review(candidate, store)
     if refusal := _find_refusal(candidate, content, choices):
         echo(f"  {refusal}", "yellow", err=True)
         return False
-    if not is_whole and not choices.yes:
+    if not review.is_whole and not choices.yes:
         advice = f"Read its files, then run: boathook trust {name} --yes"
         echo(f"  {name} was not trusted, because not all of it was shown. {advice}", "bold", err=True)
         return False
-    if not choices.yes and not _ask_person(candidate, choices):
+    if not choices.yes and not questions.ask(candidate, review, _make_question(candidate, choices)):
         return False
     record = _store_approval(candidate, content, store, is_anywhere=choices.anywhere)
     echo(f"  {name} is trusted: exactly these bytes, {_describe_extent(record)}", "green")
     return True
-
-
-def _ask_person(candidate: TrustCandidate, choices: TrustChoices) -> bool:
-    name = candidate.hook.name
-    is_trusted = confirm_action(_make_question(candidate, choices), default=False)
-    if is_trusted is None:
-        flags = "--yes --override" if candidate.is_override else "--yes"
-        advice = f"If you have read the above, add {flags}"
-        echo(f"  {name} was not trusted: {NO_TERMINAL}. {advice}", "yellow", err=True)
-    elif not is_trusted:
-        effect = "" if candidate.state == ARMED else ": it does not run"
-        echo(f"  {name} stays {candidate.shown_state}{effect}")
-    return bool(is_trusted)
 
 
 def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: TrustChoices) -> str:
@@ -221,19 +234,19 @@ def _store_approval(
     except OSError as error:
         raise TrustError(f"cannot make a private copy in {store.state}: {error.strerror}") from None
     record = TrustRecord(
-        content.project,
-        content.identity,
-        candidate.hook.name,
-        TRUST,
-        content.digest,
-        content.relative_roots,
-        content.relative_files,
-        content.definition.decode(),
-        candidate.is_override,
-        _format_now(),
-        candidate.place.repository,
-        candidate.place.folder,
-        is_anywhere,
+        project=content.project,
+        identity=content.identity,
+        name=candidate.hook.name,
+        decision=TRUST,
+        digest=content.digest,
+        roots=content.relative_roots,
+        files=content.relative_files,
+        definition=content.definition.decode(),
+        override=candidate.is_override,
+        time=_format_now(),
+        repository=candidate.place.repository,
+        folder=candidate.place.folder,
+        anywhere=is_anywhere,
         source=candidate.source,
         event=content.hook.kind.name if content.hook.kind else "",
     )
@@ -256,8 +269,8 @@ def deny_hooks(names: tuple[str, ...], everything: bool, *, yes: bool, **where: 
     loaded, store = load_with_trust(locate(**where))
     if not names and not everything:
         raise click.UsageError("name the hooks to deny, or pass --all")
-    candidates = _list_candidates(loaded)
-    chosen = _choose(candidates, names, _describe_near_misses(loaded.catalog)) if names else candidates
+    candidates = list_candidates(loaded)
+    chosen = choose_candidates(candidates, names, describe_near_misses(loaded.catalog)) if names else candidates
     if not chosen:
         return 0
     hooks = list_names([candidate.hook.name for candidate in chosen])
@@ -329,8 +342,8 @@ def _is_named(record: TrustRecord, names: tuple[str, ...]) -> bool:
 
 def _list_records_here(loaded: Loaded, store: TrustStore) -> list[TrustRecord]:
     """Return the decisions that count here, earlier ones included."""
-    places = [find_trust_place(project).place for project in _list_projects(loaded.catalog)]
-    used = {candidate.record.key for candidate in _list_candidates(loaded) if candidate.record}
+    places = [find_trust_place(project).place for project in list_projects(loaded.catalog)]
+    used = {candidate.record.key for candidate in list_candidates(loaded) if candidate.record}
     return [one for one in store.records if one.key in used or any(map(one.covers, places))]
 
 
@@ -344,111 +357,6 @@ def _list_records_around(loaded: Loaded, store: TrustStore) -> list[TrustRecord]
         if any(one.identity == identity and one.covers(places[folder]) for folder, identity in keys)
     ]
     return [one for one in covered if not one.anywhere]
-
-
-def _list_projects(catalog: Catalog) -> set[str]:
-    return {os.path.realpath(path) for _, path in catalog.projects if path}
-
-
-def _list_decisions(loaded: Loaded, store: TrustStore, *, as_json: bool) -> int:
-    """Print every hook of this project with its trust state, and all decisions about other projects."""
-    if store.error:
-        raise TrustError(store.error)
-    rows = _make_rows(loaded, store)
-    if as_json:
-        print_json({"hooks": rows})
-    elif not rows:
-        echo("No hook is trusted or denied, and this project has no hooks.")
-    else:
-        keys = ("name", "state", "holds_in", "when", "digest", "project", "identity")
-        shown = [{**row, "digest": (row["digest"] or "")[:_SHOWN_DIGEST_CHARS]} for row in rows]
-        cells = [[row[key] or "-" for key in keys] for row in shown]
-        headers = ("NAME", "STATE", "HOLDS IN", "SINCE", "DIGEST", "PROJECT", "HOOK")
-        print_table(headers, cells, [STATE_STYLES[row["state"]] for row in rows])
-    return 0
-
-
-def _make_rows(loaded: Loaded, store: TrustStore) -> list[dict[str, Any]]:
-    rows, shown = [], set()
-    for candidate in _list_candidates(loaded):
-        record = candidate.record
-        shown.add((candidate.place.project, candidate.identity, ""))
-        # A decision of another folder has a row of its own, unless it is one of another work tree.
-        shown |= {record.key} if record is not None and not record.anywhere else set()
-        key = (candidate.place.project, candidate.identity)
-        rows.append(_make_row(*key, candidate.hook.name, candidate.shown_state, record))
-    for one in loaded.absent_hooks:
-        # What a person accepted to be hidden is trusted where it is.
-        if not one.is_accepted and one.record.key not in shown:
-            shown.add(one.record.key)
-            rows.append(_make_row(one.folder, one.record.identity, one.record.name, one.hook.state, one.record))
-    for record in store.records:
-        if record.key not in shown:
-            rows.append(_make_row(record.project, record.identity, record.name, _find_decision_state(record), record))
-    return rows
-
-
-def _find_decision_state(record: TrustRecord) -> str:
-    # One for any folder counts in all others, whatever was decided or deleted since then in its own.
-    is_earlier = record.earlier and not record.anywhere
-    return "earlier" if is_earlier else {TRUST: "trusted", DENY: "denied", HIDE: "accepted"}[record.decision]
-
-
-def _make_row(project: str, identity: str, name: str, state: str, record: TrustRecord | None) -> dict[str, Any]:
-    decision: dict[str, Any] = {"digest": None, "override": False, "when": None, "holds_in": None, "repository": None}
-    if record:
-        decision = {"digest": record.digest or None, "override": record.override, "when": record.time or None}
-        decision |= {"holds_in": record.extent, "repository": record.repository or None}
-    return {"name": name, "state": state, "project": project, "identity": identity, **decision}
-
-
-def _list_candidates(loaded: Loaded) -> list[TrustCandidate]:
-    hooks = loaded.catalog.hooks
-    states = {(hook.source, hook.path, hook.place or hook.path): hook.state for hook in hooks if hook.scope != USER}
-    own_names = {(hook.source, hook.name) for hook in hooks if hook.scope == USER and not hook.runs_together}
-    places = {project: find_trust_place(project).place for project in {one.project for one in loaded.project_hooks}}
-    candidates = []
-    for one in loaded.project_hooks:
-        hook, project = one.hook, one.project
-        state = states.get((hook.source, hook.path, hook.place or hook.path), hook.state)
-        is_override = (hook.source, hook.name) in own_names
-        content, message = None, ""
-        try:
-            content = _read_content(one)
-        except SnapshotError as error:
-            message = str(error)
-        identity = get_identity(hook, project)
-        candidates.append(
-            TrustCandidate(
-                hook, places[project], identity, state, one.record, content, message, is_override, one.source
-            )
-        )
-    return candidates
-
-
-def _read_content(one: ProjectHook) -> HookContent:
-    content = read_hook_content(one.hook, one.project, one.config)
-    if not isinstance(one.hook.handler, Script):
-        return content
-    # The first one is its own folder.
-    snapshot = next(iter(content.snapshots.values()))
-    return content.replace(bound_files=find_uncovered_files(content.hook, snapshot, one.project))
-
-
-def _describe_near_misses(catalog: Catalog) -> str:
-    return describe_counts({NEAR_MISS_COUNT: dict(catalog.counts).get(NEAR_MISS_COUNT, 0)})
-
-
-def _choose(candidates: list[TrustCandidate], names: Sequence[str], near_misses: str) -> list[TrustCandidate]:
-    chosen = []
-    for name in names:
-        matching = [one for one in candidates if name == one.hook.name or one.hook.name.startswith(f"{name}#")]
-        if not matching:
-            known = ", ".join(one.hook.name for one in candidates) or "none"
-            problem = f"this project has no hook '{name}' that needs trust (it has: {known})"
-            raise TrustError(f"{problem}. {near_misses}" if near_misses else problem)
-        chosen += matching
-    return chosen
 
 
 def _format_now() -> str:

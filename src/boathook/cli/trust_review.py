@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from boathook.cli.list import describe_matcher
 from boathook.cli.pager import StyledLine, show_lines
@@ -60,10 +62,10 @@ class TrustCandidate(Value):
 class Review:
     """The lines that describe a hook; `hidden_lines` and `hidden_files` are what is left out because there is too much."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_left: int | None = None) -> None:
         self.lines: list[StyledLine] = []
         self.hidden_lines, self.hidden_files = 0, list[str]()
-        self._bytes_left = _MAX_SHOWN_BYTES
+        self._bytes_left = _MAX_SHOWN_BYTES if bytes_left is None else bytes_left
 
     @property
     def is_whole(self) -> bool:
@@ -83,22 +85,42 @@ class Review:
                 return
             self.add(line, style)
 
+    def add_part(self, part: Review) -> None:
+        """Add the lines of another review, and what is left out there."""
+        self.lines += part.lines
+        self.hidden_lines += part.hidden_lines
+        self.hidden_files += part.hidden_files
+        self._bytes_left = min(self._bytes_left, part._bytes_left)
 
-def show_review(candidate: TrustCandidate, store: TrustStore) -> bool:
-    """Show a hook to a person; return whether that is all of it."""
-    review = make_review(candidate, store)
-    show_lines(review.lines, [candidate.place.project])
-    if not review.is_whole:
-        lines, files = format_count(review.hidden_lines, "line"), format_count(len(review.hidden_files), "file")
-        echo(f"  NOT SHOWN: {lines}, {files}: {list_names(review.hidden_files)}", "bold red")
-    return review.is_whole
+    def start_part(self) -> Review:
+        """Return a review with no lines yet, which may have as many as this one still can."""
+        return Review(max(self._bytes_left, 0))
+
+
+def show_reviews(reviews: Sequence[tuple[TrustCandidate, Review]], *, always_paged: bool = False) -> None:
+    """Show hooks to a person, all in one text, and then what of them is too long to be shown."""
+    lines = [line for _, review in reviews for line in review.lines]
+    if len(reviews) > 1:
+        names = list_names([candidate.hook.name for candidate, _ in reviews])
+        lines = [(f"{len(reviews)} hooks to review: {reveal_text(names)}", "bold"), *lines]
+    projects = dict.fromkeys(candidate.place.project for candidate, _ in reviews)
+    show_lines(lines, projects, always_paged=always_paged)
+    for candidate, review in reviews:
+        if not review.is_whole:
+            hidden, files = format_count(review.hidden_lines, "line"), format_count(len(review.hidden_files), "file")
+            about = f"{candidate.hook.name}: " if len(reviews) > 1 else ""
+            echo(f"  {about}NOT SHOWN: {hidden}, {files}: {list_names(review.hidden_files)}", "bold red")
 
 
 def make_review(candidate: TrustCandidate, store: TrustStore) -> Review:
+    """Return all that a person would trust: what changed since the last time comes first, then the whole hook."""
     review, content = Review(), candidate.content
     hook = content.hook if content is not None else candidate.hook
     review.add("")
     review.add(f"{reveal_text(candidate.hook.name)}  {candidate.shown_state}", STATE_STYLES[candidate.shown_state])
+    changes = make_changes(candidate, store)
+    if changes is not None:
+        review.add_part(changes)
     review.add(f"  file      {reveal_text(hook.path)}" + (f" ({reveal_text(hook.place)})" if hook.place else ""))
     if hook.description:
         review.add(f"  about     {reveal_text(' '.join(hook.description.split()))}")
@@ -117,8 +139,56 @@ def make_review(candidate: TrustCandidate, store: TrustStore) -> Review:
     if content is not None and _has_no_script(hook, content):
         review.add("  it has no script to run, so it will not run: see boathook check", "bold yellow")
     if content is not None:
-        _add_files(review, candidate, content, store)
+        _add_files(review, content)
+        _add_contents(review, content, is_again=changes is not None)
     return review
+
+
+def make_changes(candidate: TrustCandidate, store: TrustStore) -> Review | None:
+    """Return what changed in a hook since a person trusted it, None if nothing did or nobody has."""
+    content, record = candidate.content, candidate.record
+    old_copy = store.find_copy(record.digest) if record is not None and record.digest else ""
+    if content is None or record is None or not old_copy or record.digest == content.digest:
+        return None
+    changes = Review()
+    _add_changes(changes, content, old_copy, record)
+    return changes
+
+
+def describe_review(candidate: TrustCandidate, store: TrustStore) -> dict[str, Any]:
+    """Return what a hook is that waits for a decision, for a program."""
+    content, record = candidate.content, candidate.record
+    review, changes = make_review(candidate, store), make_changes(candidate, store)
+    hook = content.hook if content is not None else candidate.hook
+    snapshots = content.snapshots.items() if content is not None else ()
+    files = [_describe_file(item, root) for root, one in snapshots for item in one.items if item.kind in (FILE, LINK)]
+    return {
+        "name": candidate.hook.name,
+        "state": candidate.state,
+        "project": candidate.place.project,
+        "identity": candidate.identity,
+        "event": hook.trigger,
+        "matcher": describe_matcher(hook),
+        "override": candidate.is_override,
+        "digest": content.digest if content is not None else None,
+        "trusted_digest": record.digest or None if record is not None else None,
+        "files": files,
+        "uncovered": content.bound_files.list_uncovered() if content is not None else [],
+        "diff": [line for line, _ in changes.lines] if changes is not None else None,
+        "not_shown": review.hidden_files,
+        "error": candidate.error,
+    }
+
+
+def _describe_file(item: SnapshotItem, root: str) -> dict[str, Any]:
+    is_link = item.kind == LINK
+    return {
+        "path": _join(root, item.path),
+        "bytes": len(item.data),
+        "sha256": hexdigest(item.data),
+        "executable": not is_link and bool(item.mode & 0o111),
+        "link_to": item.data.decode("utf-8", "backslashreplace") if is_link else None,
+    }
 
 
 def _add_handler(review: Review, hook: Hook) -> None:
@@ -151,7 +221,7 @@ def _add_value(review: Review, label: str, text: str) -> None:
         review.add(f"          | {reveal_text(line)}")
 
 
-def _add_files(review: Review, candidate: TrustCandidate, content: HookContent, store: TrustStore) -> None:
+def _add_files(review: Review, content: HookContent) -> None:
     if not content.snapshots:
         review.add("  files     no file of this project was found: your trust covers only the definition above", "dim")
     for root, snapshot in content.snapshots.items():
@@ -159,17 +229,22 @@ def _add_files(review: Review, candidate: TrustCandidate, content: HookContent, 
         for item in snapshot.items:
             if item.kind in (FILE, LINK):
                 review.add(f"    {reveal_text(_name_item(item, root))}  {_describe_item(item)}")
-    _add_uncovered(review, content.bound_files)
-    record = candidate.record
-    old_copy = store.find_copy(record.digest) if record is not None and record.digest else ""
-    if old_copy and record is not None and record.digest != content.digest:
-        _add_changes(review, content, old_copy, record)
-        return
-    entries = _list_entries(content)
+    _add_uncovered_files(review, content.bound_files)
+
+
+def _add_contents(review: Review, content: HookContent, *, is_again: bool) -> None:
+    """Add the content of all files. Of a hook that changed, the changes are shown already, and they are what is new."""
+    part, entries = review.start_part(), _list_entries(content)
     for root, snapshot in content.snapshots.items():
         files = [item for item in snapshot.items if item.kind == FILE]
         for item in sorted(files, key=lambda one: _rank_item(one, root, entries, content.hook)):
-            _add_content(review, item, root, is_entry=_join(root, item.path) in entries)
+            _add_content(part, item, root, is_entry=_join(root, item.path) in entries)
+    if is_again and not part.is_whole:
+        review.add("  Its files are too long to be shown whole here: all that changed is above.", "yellow")
+        return
+    if is_again and part.lines:
+        review.add("  all files as they are now:")
+    review.add_part(part)
 
 
 def _list_entries(content: HookContent) -> set[str]:
@@ -216,7 +291,7 @@ def _identify_bytes(item: SnapshotItem | None) -> str:
     return f"{len(item.data):,} bytes, sha256 {hexdigest(item.data)}" if item is not None else "nothing"
 
 
-def _add_uncovered(review: Review, bound_files: BoundFiles) -> None:
+def _add_uncovered_files(review: Review, bound_files: BoundFiles) -> None:
     for path in bound_files.missing:
         review.add(f"  named     {reveal_text(path)} does not exist; if it appears, you are asked again", "dim")
     for path in bound_files.unbound:

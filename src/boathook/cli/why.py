@@ -1,50 +1,111 @@
-"""`boathook why`: everything in one record."""
+"""`boathook why`: everything in one record, or what would happen to a call now."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from boathook.assembly import resolve_state
-from boathook.cli.common_options import json_option, state_option
-from boathook.cli.log import describe_other_record, record_to_json
+from boathook.assembly import load_catalog, locate, resolve_start, resolve_state
+from boathook.cli.common_options import EVENT, add_catalog_options, json_option, make_agent_option
+from boathook.cli.log import record_to_json
+from boathook.cli.name_completion import RECORD_ID
+from boathook.cli.record_story import describe_dispatch, describe_record
+from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, is_objection
+from boathook.cli.sample_input import SHELL_TOOL, parse_tool_input
 from boathook.cli.show import echo, print_json
-from boathook.core.json_text import dumps
+from boathook.cli.trial_run import confine_hooks, open_trial_engine
+from boathook.core.catalog import Catalog
+from boathook.core.event import HOST_EVENT, PRE_TOOL, Event, find_kind
+from boathook.core.hook import ARMED, Hook, Http, Prompt
 from boathook.core.permit import describe_permission
-from boathook.core.verdict import OK
+from boathook.core.verdict import Verdict
+from boathook.dialects.dialect import NATIVE, find_host_dialect
 from boathook.errors import ConfigError
+from boathook.hosts.host import find_row, load_host
+from boathook.hosts.setup import load_setup
+from boathook.hosts.tool_names import find_canonical_name
 from boathook.ledger.reader import LedgerReader
-from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.record import END_TYPE, make_dispatch_record
 from boathook.ledger.schema import LedgerRecord
-from boathook.ledger.writer import SPILL_NAME
+from boathook.ledger.writer import make_timestamp
 from boathook.permits.call_permits import read_question
 
 _MAX_SHOWN, _MAX_ENDS = 5, 1000
+_TRIAL_TITLE = "What would happen now. The command is not run, and nothing is recorded."
 
 
 @click.command("why")
-@click.argument("id", metavar="ID")
+@click.argument("id", metavar="[ID]", required=False, type=RECORD_ID)
+@click.option("--command", "text", metavar="TEXT", help="Instead of a record: what would happen to this command now.")
+@click.option("--tool", metavar="NAME", help="The same for a call of this tool, with --input.")
+@click.option("--input", "tool_input", metavar="JSON", help="The input of that call.")
+@click.option("--event", type=EVENT, default=PRE_TOOL.name, show_default=True, help="The event of that call.")
+@make_agent_option("host", "The agent that would make the call")
+@click.option("--unconfined", is_flag=True, help="Run the hooks without a sandbox if this machine has none.")
+@click.option("--utc", "is_utc", is_flag=True, help="Show times in UTC instead of local time.")
 @json_option
-@state_option
-def show_why(id: str, as_json: bool, state: str | None) -> int:
-    """Show everything that is recorded about one event.
+@add_catalog_options
+def show_why(id: str | None, is_utc: bool, as_json: bool, **options: Any) -> int:
+    """Explain a decision, or what would happen to a command.
 
-    That is: which hooks ran, what they matched and decided, which were skipped, and what they changed. ID is an id
-    from `boathook log` or `boathook run --json`, or any unique prefix of it.
+    It shows who decided, why, what changed, and what the agent could not do.
+
+    ID is an id from `boathook log` or `boathook run --json`, or any unique prefix of it. Without ID it is the last call
+    that was blocked or asked about.
+
+    With --command, or --tool and --input, no record is read: the hooks that you trust are asked about that call, in a
+    sandbox without a network, and the decision and each hook's reason are shown. Prompt and HTTP hooks are not asked.
+
+    \b
+    Examples:
+      boathook why
+      boathook why 41dfcb
+      boathook why --command 'rm -rf /'
+      boathook why --agent codex --tool WriteFile --input '{"file_path": ".env", "content": "x"}'
     """
-    folder = resolve_state(state)
-    record, ends = _find_record(LedgerReader(folder), id.strip().lower())
+    call = _read_call(options.pop("text"), options.pop("tool"), options.pop("tool_input"))
+    if call is not None:
+        if id is not None:
+            raise click.UsageError("ID is for a record, --command and --tool are for a call that did not happen")
+        return _explain_call(call, as_json=as_json, **options)
+    folder = resolve_state(options["state"])
+    reader = LedgerReader(folder)
+    title, (record, ends) = ("", _find_record(reader, id.strip().lower())) if id else _find_last(reader)
     if as_json:
-        print_json({"record": record_to_json(record), "ends": [record_to_json(end) for end in ends]})
+        print_json(_story_to_json(record, ends, is_trial=False))
         return 0
-    for line in _describe_record(record, ends):
-        echo(line)
+    if title:
+        echo(title, "dim")
+    for line, style in describe_record(record, ends, is_utc=is_utc):
+        echo(line, style)
     if read_question(folder, record["id"], time.time()) is not None:
         echo(describe_permission(record["id"]), "yellow")
     return 0
+
+
+def _story_to_json(record: LedgerRecord, ends: Sequence[LedgerRecord], *, is_trial: bool) -> dict[str, Any]:
+    return {"record": record_to_json(record), "ends": [record_to_json(end) for end in ends], "trial": is_trial}
+
+
+def _find_last(reader: LedgerReader) -> tuple[str, tuple[LedgerRecord, list[LedgerRecord]]]:
+    """Return the last record of an objection, else the last one of all, and what it is."""
+    last = last_objection = ""
+    for record in reader.read():
+        # The ledger's own records, and what anybody can have added, are nobody's question.
+        if record["type"] == DOCTOR_TYPE or record.get("spilled"):
+            continue
+        last = record["id"]
+        if is_objection(record):
+            last_objection = last
+    if not last:
+        raise ConfigError(describe_empty_log(reader.folder, is_filtered=False))
+    title = (
+        "The last call that was blocked or asked about" if last_objection else "Nothing was blocked. The last record"
+    )
+    return f"{title} (boathook log lists all):", _find_record(LedgerReader(reader.folder), last_objection or last)
 
 
 def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[LedgerRecord]]:
@@ -71,97 +132,72 @@ def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[
     return match, [end for end in ends if end["dispatch"] == match["id"]]
 
 
-def _describe_record(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
-    yield f"{record['id']}  {record['time'].replace('T', ' ').rstrip('Z')} UTC"
-    if record["type"] == DISPATCH_TYPE:
-        yield from _describe_dispatch(record, ends)
-    elif record["type"] == END_TYPE:
-        yield f"the async hook '{record['hook']}' ended: {_describe_end(record)}"
-        yield f"it was started by {record['dispatch']}" if record.get("dispatch") else "its start is not recorded"
-    else:
-        yield f"{record['type']}: {describe_other_record(record)}"
-    if record.get("spilled"):
-        yield f"unverified: this record is not in the chain, but in {SPILL_NAME}, for times when the ledger cannot be written"
+# A call that did not happen
 
 
-def _describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
-    about = [f"{record['event']} of {record['tool']}" if record["tool"] else record["event"]]
-    about += [f"{key} {record[key]}" for key in ("session", "host", "project") if record.get(key)]
-    yield ", ".join(about)
-    if record.get("derived"):
-        yield f"  derived from {record['derived']}, because the host has no such event"
-    if record.get("input") is not None:
-        yield f"  input   {_format_value(record['input'])}"
-        yield f"  sha256  {record['input_sha256']}"
-    yield f"decision: {record['decision']}, after {record['ms']} ms"
-    yield from (f"  because {line}" for text in record["reasons"] for line in text.splitlines())
-    yield "hooks, in the order they ran:" if record["hooks"] else "no hook ran"
-    for number, run in enumerate(record["hooks"], 1):
-        yield from _describe_run(number, run)
-    yield from _describe_others(record, ends)
-    yield from _describe_changes(record["changed"])
-    if record.get("lifted"):
-        cause = "it was refused too often before, or cannot be refused"
-        yield f"lifted: hooks refused this stop, but it was let through, because {cause}. Their reason:"
-        yield from (f"  {line}" for text in record["lifted"] for line in text.splitlines())
-    if record.get("degraded"):
-        yield "the host could not do all of it:"
-        yield from (f"  {text}" for text in record["degraded"])
-    if record.get("cut"):
-        yield "this record was shortened because it was too long"
+def _read_call(text: str | None, tool: str | None, tool_input: str | None) -> dict[str, Any] | None:
+    """Return the fields of the call that the options describe, None if they describe none."""
+    if text is not None and tool_input is not None:
+        raise click.UsageError("--command and --input exclude each other")
+    if text is None and tool is None and tool_input is None:
+        return None
+    name = find_canonical_name(tool) if tool is not None else SHELL_TOOL
+    value = {"command": text} if text is not None else parse_tool_input(tool_input or "{}", name)
+    return {"tool_name": name, "tool_input": value}
 
 
-def _describe_run(number: int, run: dict[str, Any]) -> Iterator[str]:
-    rerun = f", run {run['look']} (the input had changed)" if run["look"] > 1 else ""
-    answer = run["decision"] if run["status"] == OK else f"{run['status']}, {run['decision']}"
-    exit_code = "" if run["exit"] is None else f", exit code {run['exit']}"
-    yield f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {answer}{exit_code}, {run['ms']} ms{rerun}"
-    yield f"       from     {run['path']}"
-    if run.get("file"):
-        yield f"       file     {run['file']}"
-    matched = [f"{key} {value!r}" for key, value in run["matched"].items()]
-    yield f"       matched  {', '.join(matched) or 'not recorded'}"
-    yield from (f"       reason   {line}" for line in (run["reason"] or "").splitlines())
-    yield from (f"       note     {note}" for note in run["notes"])
-    if run.get("approval"):
-        yield f"       trusted  as {run['approval']}"
-    if run.get("allowed"):
-        yield f"       allowed  once by a person, who was asked about {run['allowed']}"
+def _explain_call(
+    call: dict[str, Any], *, event: str, host: str | None, unconfined: bool, as_json: bool, **where: Any
+) -> int:
+    # What an agent runs itself does not come through boathook.
+    without = load_setup(host).runs_itself if host is not None else ()
+    locations = locate(**where, without=without)
+    catalog = load_catalog(**where, without=without)
+    sample = _make_event(event, host, {**call, "work_dir": resolve_start(where["project"])})
+    asked, others = _choose_hooks(catalog, sample)
+    confined = confine_hooks(catalog.replace(hooks=asked), is_allowed_without=unconfined, is_strictest=True)
+    started = time.perf_counter()
+    with open_trial_engine(confined, "boathook-why-", catalog.project or sample.work_dir) as (engine, _):
+        verdict = engine.dispatch(sample)
+    seconds = time.perf_counter() - started
+    degraded = _list_degraded(verdict, host, refuses=catalog.settings.degraded == "refuse")
+    around = {"host": host or NATIVE, "project": catalog.project, "folder": locations.start}
+    record = make_dispatch_record(verdict, around, time=make_timestamp(), seconds=seconds, degraded=degraded)
+    record = {**record, "id": "", "skipped": [*record["skipped"], *others]}
+    if as_json:
+        print_json(_story_to_json(record, (), is_trial=True))
+        return 0
+    echo(_TRIAL_TITLE, "dim")
+    for line, style in describe_dispatch(record, []):
+        echo(line, style)
+    return 0
 
 
-def _describe_others(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[str]:
-    if record["background"]:
-        yield "started in the background:"
-        end_of = {end["hook"]: end for end in ends}
-        for started in record["background"]:
-            name = started["hook"]
-            yield f"  {name}: {_describe_end(end_of[name]) if name in end_of else 'its end is not recorded'}"
-    if record["skipped"]:
-        yield "did not run, or could not be used:"
-        yield from (f"  {skipped['hook']}: {skipped['why']}" for skipped in record["skipped"])
+def _make_event(event: str, host: str | None, fields: dict[str, Any]) -> Event:
+    kind = find_kind(event)
+    row = find_row(load_host(host), kind.name) if host is not None else None
+    if host is not None and row is None:
+        raise ConfigError(f"{load_host(host).title} has no event like {kind.name}. See: boathook hosts --capabilities")
+    return Event.of(kind, **fields, **({HOST_EVENT: row.name} if row is not None else {}))
 
 
-def _describe_changes(changed: dict[str, Any]) -> Iterator[str]:
-    if not changed:
-        return
-    yield "changed:"
-    if "tool_input" in changed:
-        tool_input = changed["tool_input"]
-        yield f"  tool input, now {_format_value(tool_input.get('input', 'not recorded'))}"
-        yield f"    sha256 before {tool_input['before']}"
-        yield f"    sha256 after  {tool_input['after']}"
-    if "output" in changed:
-        yield f"  tool output replaced, sha256 {changed['output']['after']}"
-    if "context" in changed:
-        yield f"  context added: {changed['context']}"
+def _choose_hooks(catalog: Catalog, event: Event) -> tuple[tuple[Hook, ...], list[dict[str, str]]]:
+    """Return the hooks to ask, and those that match and are not asked, each with the reason."""
+    asked: list[Hook] = []
+    others: list[dict[str, str]] = []
+    for hook in catalog.find_hooks(event.kind):
+        if hook.is_installed_call or hook.is_off_in_pack or hook.matcher.explain_mismatch(event):
+            continue
+        if hook.state != ARMED:
+            others.append({"hook": hook.name, "why": hook.state_text, "state": hook.state})
+        elif isinstance(hook.handler, Prompt | Http):
+            others.append({"hook": hook.name, "why": "not asked here: it would call a model or a server"})
+        elif hook.background:
+            others.append({"hook": hook.name, "why": "not asked here: it is async, so it decides nothing"})
+        else:
+            asked.append(hook)
+    return tuple(asked), others
 
 
-def _format_value(value: Any) -> str:
-    return value if isinstance(value, str) else dumps(value)
-
-
-def _describe_end(record: LedgerRecord) -> str:
-    exit_code = "" if record["exit"] is None else f", exit code {record['exit']}"
-    detail = f", {record['detail']}" if record.get("detail") else ""
-    unverified = " [unverified: not in the chain]" if record.get("spilled") else ""
-    return f"{record['status']}{exit_code}, {record['ms']} ms{detail}{unverified}"
+def _list_degraded(verdict: Verdict, host: str | None, *, refuses: bool) -> tuple[str, ...]:
+    return find_host_dialect(host).list_degraded(verdict, refuses=refuses) if host is not None else ()

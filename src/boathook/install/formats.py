@@ -294,7 +294,11 @@ class _TrustTables:
 
 
 def _replace_table(text: str, name: tuple[str, ...], value: Mapping[str, Any]) -> str:
-    return add_table(remove_tables(text, lambda table: table.name == name), name, value, is_item=False)
+    rest = remove_tables(text, lambda table: table.name == name)
+    if rest != text and text[:1] not in ("\r", "\n"):
+        # The first table was replaced: the empty line that was between it and the next one goes with it.
+        rest = rest.removeprefix("\r\n" if rest.startswith("\r\n") else "\n")
+    return add_table(rest, name, value, is_item=False)
 
 
 def _remove_names(value: Any, names: Container[tuple[str, ...]], path: tuple[str, ...] = ()) -> Any:

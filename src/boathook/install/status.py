@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from boathook.core.hook import PROJECT, USER
@@ -211,10 +210,6 @@ def _read_setting(path: str, keys: tuple[str, ...]) -> Any:
     return value
 
 
-def find_host_program(setup: Setup) -> str:
-    return next((path for name in setup.programs if (path := shutil.which(name))), "")
-
-
 def describe_ways(statuses: list[HostStatus], sources: Iterable[Source]) -> list[str]:
     """Return for every source that the user enabled which agents run its hooks themselves, and which through boathook."""
     hosts = dict.fromkeys(status.host for status in statuses if status.state != ABSENT_STATUS)
@@ -231,7 +226,8 @@ def describe_ways(statuses: list[HostStatus], sources: Iterable[Source]) -> list
     return notes
 
 
-def find_double_readers(statuses: list[HostStatus]) -> list[str]:
+def find_double_readers(statuses: list[HostStatus], present: Collection[str]) -> list[str]:
+    """Return which agents that one has also run what is installed in another."""
     paths = {(status.host, status.scope): status.path for status in statuses if status.state != ABSENT_STATUS}
     hosts = {host for host, _ in paths}
     notes: list[str] = []
@@ -244,7 +240,8 @@ def find_double_readers(statuses: list[HostStatus]) -> list[str]:
         for (other, scope), path in paths.items():
             sources = (*setup.runs_itself, *setup.may_run_too)
             reads_only_projects = any(name.startswith("project-") for name in sources)
-            if other not in setup.reads_files_of or (scope == USER and reads_only_projects):
+            is_here = setup.name in hosts or setup.name in present
+            if not is_here or other not in setup.reads_files_of or (scope == USER and reads_only_projects):
                 continue
             effect = _RUNS_ONCE if load_host(other).foreign_keys else _RUNS_TWICE if setup.name in hosts else ""
             notes.append(f"{setup.name} also reads {path} and calls the entries of {other}{effect}")

@@ -7,9 +7,10 @@ import re
 import tempfile
 from typing import Any
 
+from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, PROJECT, Command, Hook
+from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
@@ -24,14 +25,14 @@ from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
 from boathook.permits.unlock import describe_pause, read_unlock_end
-from boathook.process.sandbox import probe_sandbox_levels
+from boathook.process.sandbox import SandboxSupport
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.own_commands import find_own_path, is_own_command
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.programs import find_program
 from boathook.trust.store import TrustStore
 
-GOOD, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
+GOOD = "ok"
 # Exit codes of a shell: not executable, not found.
 START_FAILURES = (126, 127)
 MISSING_PROGRAM = re.compile(r"(?:not found|No such file)")
@@ -44,16 +45,27 @@ class HealthFinding(Value):
     subject: str
     text: str
     fix: str = ""
+    # The file that it is about, with the line if that is known.
+    place: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return pick_fields(self, *self.FIELDS)
 
 
-def examine_setup(catalog: Catalog, trust: TrustStore, state: str, project: str | None) -> list[HealthFinding]:
-    installed = _examine_installations(catalog, state, project)
+def examine_machine(
+    catalog: Catalog,
+    trust: TrustStore,
+    state: str,
+    project: str | None,
+    *,
+    levels: tuple[SandboxSupport, ...],
+    for_real: bool = False,
+) -> list[HealthFinding]:
+    """Examine everything but hooks; an installed command whose every event would run hooks is run only if `for_real`."""
+    installed = _examine_installations(catalog, state, project, for_real=for_real)
     return [
         _examine_pattern_engine(),
-        *_examine_sandboxes(),
+        *_examine_sandboxes(levels),
         *_examine_ledger(state),
         *_examine_files(catalog, trust),
         *_examine_built_in(catalog, state),
@@ -87,9 +99,9 @@ def _examine_pattern_engine() -> HealthFinding:
     return HealthFinding(NOTE, "patterns", f"regex, because google-re2 is not installed ({limit})")
 
 
-def _examine_sandboxes() -> list[HealthFinding]:
+def _examine_sandboxes(levels: tuple[SandboxSupport, ...]) -> list[HealthFinding]:
     findings = []
-    for support in probe_sandbox_levels():
+    for support in levels:
         level, text = (GOOD, "") if support.is_available else (NOTE, "not available: ")
         findings.append(HealthFinding(level, f"sandbox {support.level}", text + support.detail))
     return findings
@@ -120,7 +132,8 @@ def _examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:
     for problem in catalog.diagnostics:
         if problem.path != trust.path:
             text = f"{problem.key}: {problem.message}" if problem.key else problem.message
-            findings.append(HealthFinding(problem.level, problem.path, text, problem.fix))
+            place = problem.position if problem.line else ""
+            findings.append(HealthFinding(problem.level, problem.path, text, problem.fix, place))
     return findings
 
 
@@ -139,16 +152,24 @@ def _examine_settings_calls(
     """Report calls that somebody wrote by hand."""
     calls = [hook for hook in list_own_calls(catalog) if os.path.realpath(hook.path) not in installed_files]
     if not calls:
-        title = load_host(_SETTINGS_HOST).title
-        text = f"no settings.json here calls boathook: {title} runs only the hooks in its settings.json"
-        note = HealthFinding(NOTE, f"host {_SETTINGS_HOST}", text, f"boathook install {_SETTINGS_HOST}")
-        return [] if has_installations else [note]
+        return [] if has_installations else _examine_no_agents(catalog)
     triggers_by_target: dict[tuple[str, str], list[str]] = {}
     for hook in calls:
         line = hook.handler.line if isinstance(hook.handler, Command) else ""
         target = find_own_path(line) or find_program("boathook") or ""
         triggers_by_target.setdefault((hook.path, target), []).append(hook.trigger)
     return [_examine_call(settings, target, triggers) for (settings, target), triggers in triggers_by_target.items()]
+
+
+def _examine_no_agents(catalog: Catalog) -> list[HealthFinding]:
+    """Report that no agent calls boathook, and which hooks run nevertheless: those in an agent's own file."""
+    titles = dict.fromkeys(host.title for hook in catalog.hooks if (host := find_own_host(hook)))
+    text = "no agent calls boathook here, so none asks your hooks"
+    if titles:
+        text += f", except those in the files of {', '.join(titles)}, which it runs itself"
+    return [
+        HealthFinding(NOTE, "agents", text, "boathook setup, or boathook install AGENT (boathook hosts lists them)")
+    ]
 
 
 def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:
@@ -163,7 +184,7 @@ def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFind
     return HealthFinding(GOOD, subject, f"{caller} calls {target}")
 
 
-def _examine_installations(catalog: Catalog, state: str, project: str | None) -> list[HealthFinding]:
+def _examine_installations(catalog: Catalog, state: str, project: str | None, *, for_real: bool) -> list[HealthFinding]:
     """Run the command that is installed in each host, as the host does, and report whether it answers."""
     registry = InstallRegistry(state)
     try:
@@ -173,12 +194,19 @@ def _examine_installations(catalog: Catalog, state: str, project: str | None) ->
     findings = []
     with tempfile.TemporaryDirectory(prefix="boathook-doctor-", ignore_cleanup_errors=True) as scratch:
         for setup, target in targets:
-            findings += _examine_installation(setup, target, catalog, registry, os.path.realpath(scratch))
+            folder = os.path.realpath(scratch)
+            findings += examine_installation(setup, target, catalog, registry, folder, for_real=for_real)
     return findings
 
 
-def _examine_installation(
-    setup: Setup, place: InstallTarget, catalog: Catalog, registry: InstallRegistry, scratch: str
+def examine_installation(
+    setup: Setup,
+    place: InstallTarget,
+    catalog: Catalog,
+    registry: InstallRegistry,
+    scratch: str,
+    *,
+    for_real: bool = False,
 ) -> list[HealthFinding]:
     project = place.project if place.scope == PROJECT else ""
     subject = f"installed in {setup.name}" + (f" for {project}" if project else "")
@@ -186,7 +214,11 @@ def _examine_installation(
     if project and not os.path.isdir(project):
         return [HealthFinding(NOTE, subject, "the project no longer exists")]
     current = find_status(setup, place, registry)
-    row = _choose_event(setup, catalog, scratch)
+    row = _choose_event(setup, catalog, scratch, for_real=for_real)
+    if row is None:
+        text = "not run: hooks match each of its events, so running it would run them for real"
+        why = [HealthFinding(ERROR, subject, f"{current.state}: {why}", fix) for why in current.why]
+        return [*why, HealthFinding(NOTE, subject, text, "boathook doctor --for-real")]
     command = find_probe_command(setup, place, row.name)
     # A command that is not ours is not run, so that nothing shows that it works.
     level = WARNING if current.state == STALE_STATUS and command is not None else ERROR
@@ -200,15 +232,15 @@ def _examine_installation(
     return [*findings, _judge_answer(result, subject, fix)]
 
 
-def _choose_event(setup: Setup, catalog: Catalog, scratch: str) -> HostEvent:
-    """Return an event that no hook matches, so that nothing runs and nothing is recorded; else that of a tool call."""
+def _choose_event(setup: Setup, catalog: Catalog, scratch: str, *, for_real: bool) -> HostEvent | None:
+    """Return an event that no hook matches, so that nothing runs and nothing is recorded; else that of a tool call, or None."""
     host = load_host(setup.name)
     rows = list_installed_events(host, setup)
     for row in rows:
         plan = catalog.plan(find_host_dialect(setup.name).read_event(make_probe_event(host, row, scratch), row.name))
         if not plan.stages and not plan.background:
             return row
-    return rows[0]
+    return rows[0] if for_real else None
 
 
 def _judge_answer(result: ProbeResult, subject: str, fix: str) -> HealthFinding:

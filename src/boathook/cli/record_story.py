@@ -1,0 +1,146 @@
+"""Everything in one record of the ledger, line by line, each line with its style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from boathook.cli.pager import StyledLine
+from boathook.cli.record_text import describe_other_record, format_time
+from boathook.cli.show import DECISION_STYLES
+from boathook.core.json_text import dumps
+from boathook.core.notices import list_names
+from boathook.core.verdict import OK
+from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.schema import LedgerRecord
+from boathook.ledger.writer import SPILL_NAME
+
+# More hooks than this that have nothing to say get one line: of a pack many are asked together.
+_MAX_QUIET = 3
+_TIME_WITH_ZONE = "%Y-%m-%d %H:%M:%S %Z"
+
+
+def describe_record(record: LedgerRecord, ends: list[LedgerRecord], *, is_utc: bool = False) -> Iterator[StyledLine]:
+    yield f"{record['id']}  {format_time(record, _TIME_WITH_ZONE, is_utc=is_utc)}", "bold"
+    if record["type"] == DISPATCH_TYPE:
+        yield from describe_dispatch(record, ends)
+    elif record["type"] == END_TYPE:
+        yield f"the async hook '{record['hook']}' ended: {_describe_end(record)}", ""
+        yield f"it was started by {record['dispatch']}" if record.get("dispatch") else "its start is not recorded", ""
+    else:
+        yield f"{record['type']}: {describe_other_record(record)}", ""
+    if record.get("spilled"):
+        text = f"this record is not in the chain, but in {SPILL_NAME}, for times when the ledger cannot be written"
+        yield f"unverified: {text}", "yellow"
+
+
+def describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[StyledLine]:
+    about = [f"{record['event']} of {record['tool']}" if record["tool"] else record["event"]]
+    about += [f"{key} {record[key]}" for key in ("session", "host", "project", "folder") if record.get(key)]
+    yield ", ".join(about), ""
+    if record.get("derived"):
+        yield f"  derived from {record['derived']}, because the host has no such event", ""
+    if record.get("input") is not None:
+        yield f"  input   {_format_value(record['input'])}", ""
+        yield f"  sha256  {record['input_sha256']}", "dim"
+    style = DECISION_STYLES.get(record["decision"], "")
+    yield f"decision: {record['decision']}{_name_deciders(record)}, after {record['ms']} ms", style or "bold"
+    for text in record["reasons"]:
+        yield from ((f"  because {line}", "") for line in text.splitlines())
+    yield "hooks, in the order they ran:" if record["hooks"] else "no hook ran", ""
+    quiet = [run["hook"] for run in record["hooks"] if _is_quiet(run)]
+    is_short = len(quiet) <= _MAX_QUIET
+    for number, run in enumerate(record["hooks"], 1):
+        if is_short or not _is_quiet(run):
+            yield from _describe_run(number, run)
+    if not is_short:
+        yield f"  {len(quiet)} had no opinion: {list_names(quiet)}", "dim"
+    yield from _describe_others(record, ends)
+    yield from ((line, "") for line in _describe_changes(record["changed"]))
+    if record.get("lifted"):
+        cause = "it was refused too often before, or cannot be refused"
+        yield f"lifted: hooks refused this stop, but it was let through, because {cause}. Their reason:", "yellow"
+        yield from ((f"  {line}", "") for text in record["lifted"] for line in text.splitlines())
+    if record.get("degraded"):
+        yield "the host could not do all of it:", "yellow"
+        yield from ((f"  {text}", "") for text in record["degraded"])
+    if record.get("cut"):
+        yield "this record was shortened because it was too long", "dim"
+
+
+def _name_deciders(record: LedgerRecord) -> str:
+    if record["decision"] == "none":
+        return " (no hook objected)" if record["hooks"] else ""
+    names = dict.fromkeys(run["hook"] for run in record["hooks"] if run["decision"] == record["decision"])
+    return f" by {', '.join(names)}" if names else ""
+
+
+def _is_quiet(run: dict[str, Any]) -> bool:
+    has_answer = run["decision"] != "none" or run["reason"] or run["notes"] or run.get("allowed")
+    return run["status"] == OK and not has_answer
+
+
+def _describe_run(number: int, run: dict[str, Any]) -> Iterator[StyledLine]:
+    rerun = f", run {run['look']} (the input had changed)" if run["look"] > 1 else ""
+    answer = run["decision"] if run["status"] == OK else f"{run['status']}, {run['decision']}"
+    exit_code = "" if run["exit"] is None else f", exit code {run['exit']}"
+    style = DECISION_STYLES.get(run["decision"] if run["status"] == OK else run["status"], "")
+    head = f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {answer}{exit_code}, {run['ms']} ms{rerun}"
+    yield head, style
+    details = [f"from     {run['path']}"]
+    details += [f"file     {run['file']}"] if run.get("file") else []
+    matched = [f"{key} {value!r}" for key, value in run["matched"].items()]
+    details.append(f"matched  {', '.join(matched) or 'not recorded'}")
+    details += [f"reason   {line}" for line in (run["reason"] or "").splitlines()]
+    details += [f"note     {note}" for note in run["notes"]]
+    details += [f"trusted  as {run['approval']}"] if run.get("approval") else []
+    details += [f"allowed  once by a person, who was asked about {run['allowed']}"] if run.get("allowed") else []
+    for text in details:
+        yield f"       {text}", "" if text.startswith(("reason", "note", "allowed")) else "dim"
+
+
+def _describe_others(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[StyledLine]:
+    if record["background"]:
+        yield "started in the background:", ""
+        end_of = {end["hook"]: end for end in ends}
+        for started in record["background"]:
+            name = started["hook"]
+            yield f"  {name}: {_describe_end(end_of[name]) if name in end_of else 'its end is not recorded'}", ""
+    if record["skipped"]:
+        yield "did not run, or could not be used:", ""
+        names: dict[tuple[str, str], list[str]] = {}
+        for skipped in record["skipped"]:
+            # After a block, that hooks were not reached is as it should be.
+            style = "yellow" if skipped.get("state") else "dim"
+            names.setdefault((skipped["why"], style), []).append(skipped["hook"])
+        for (why, style), hooks in names.items():
+            if len(hooks) > _MAX_QUIET:
+                yield f"  {len(hooks)} hooks: {why}", style
+            else:
+                yield from ((f"  {hook}: {why}", style) for hook in hooks)
+
+
+def _describe_changes(changed: dict[str, Any]) -> Iterator[str]:
+    if not changed:
+        return
+    yield "changed:"
+    if "tool_input" in changed:
+        tool_input = changed["tool_input"]
+        yield f"  tool input, now {_format_value(tool_input.get('input', 'not recorded'))}"
+        yield f"    sha256 before {tool_input['before']}"
+        yield f"    sha256 after  {tool_input['after']}"
+    if "output" in changed:
+        yield f"  tool output replaced, sha256 {changed['output']['after']}"
+    if "context" in changed:
+        yield f"  context added: {changed['context']}"
+
+
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _describe_end(record: LedgerRecord) -> str:
+    exit_code = "" if record["exit"] is None else f", exit code {record['exit']}"
+    detail = f", {record['detail']}" if record.get("detail") else ""
+    unverified = " [unverified: not in the chain]" if record.get("spilled") else ""
+    return f"{record['status']}{exit_code}, {record['ms']} ms{detail}{unverified}"

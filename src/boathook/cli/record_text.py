@@ -1,0 +1,141 @@
+"""Records of the ledger as words: when, where, what was asked, who decided and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from boathook.core.json_text import dumps
+from boathook.core.verdict import OK
+from boathook.hook_tests.case import OBJECTIONS
+from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, UNLOCK_TYPE
+from boathook.ledger.schema import LedgerRecord
+
+LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
+DOCTOR_TYPE = "doctor"
+# The field of an input that says most, by what tools call it.
+_MAIN_KEYS = ("command", "file_path", "path", "url", "query", "pattern", "prompt")
+_MAX_NAMES = 3
+
+
+def format_time(record: LedgerRecord, form: str = LONG_TIME, *, is_utc: bool = False) -> str:
+    """Return the time of a record, in the zone of this machine unless UTC is wanted."""
+    try:
+        moment = datetime.fromisoformat(record["time"].replace("Z", "+00:00"))
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC if is_utc else None)
+    except (ValueError, OverflowError):
+        return str(record["time"])
+    return moment.strftime(form)
+
+
+def find_folder(record: LedgerRecord) -> str:
+    """Return where it happened: the project, or the folder if that has no hooks."""
+    folder: str = record.get("project") or record.get("folder") or ""
+    return folder
+
+
+def name_project(record: LedgerRecord) -> str:
+    return os.path.basename(find_folder(record).rstrip("/"))
+
+
+def describe_input(record: LedgerRecord) -> str:
+    return describe_tool_input(record.get("input"))
+
+
+def describe_tool_input(value: Any) -> str:
+    """Return the input of a tool on one line: its command or path, or all of it; "" for None."""
+    if isinstance(value, dict):
+        main = next((value[key] for key in _MAIN_KEYS if isinstance(value.get(key), str)), None)
+        value = dumps(value) if main is None else main
+    return " ".join(str(value).split()) if value is not None else ""
+
+
+def describe_reasons(record: LedgerRecord) -> str:
+    return " ".join("; ".join(record.get("reasons") or ()).split())
+
+
+def is_objection(record: LedgerRecord) -> bool:
+    """Whether a call was blocked or asked about; what anybody can have added to the ledger does not count."""
+    return record["type"] == DISPATCH_TYPE and record["decision"] in OBJECTIONS and not record.get("spilled")
+
+
+def list_record_hooks(record: LedgerRecord) -> Iterator[str]:
+    yield from (entry["hook"] for key in ("hooks", "background", "skipped") for entry in record.get(key) or ())
+    if "hook" in record:
+        yield record["hook"]
+
+
+def name_decision(record: LedgerRecord) -> str:
+    if record["type"] == DISPATCH_TYPE:
+        return str(record.get("decision", ""))
+    return str(record.get("status", "")) if record["type"] == END_TYPE else str(record["type"])
+
+
+def describe_hooks(record: LedgerRecord) -> str:
+    """Return who decided: the hooks of a dispatch, or what another record is about."""
+    if record["type"] == DISPATCH_TYPE:
+        text = ", ".join(_list_hook_texts(record))
+    elif record["type"] == END_TYPE:
+        text = f"{record.get('hook', '')} ended in {record.get('ms')} ms"
+    else:
+        text = describe_other_record(record)
+    return f"{text} [unverified: not in the chain]".lstrip() if record.get("spilled") else text
+
+
+def describe_deciders(record: LedgerRecord) -> str:
+    """Return who decided, briefly: where somebody objected, those hooks alone, and what went wrong beside them."""
+    objectors = [run["hook"] for run in record.get("hooks") or () if run["decision"] == record.get("decision")]
+    if record.get("decision") in ("none", None) or not objectors or record.get("spilled"):
+        return describe_hooks(record)
+    failed = [f"{run['hook']} ({run['status']})" for run in record["hooks"] if run["status"] != OK]
+    return ", ".join(dict.fromkeys((*objectors, *failed)))
+
+
+def has_problem(record: LedgerRecord) -> bool:
+    """Whether something did not go as it should: a hook that did not answer, or an agent that was not told all."""
+    has_failed = any(run["status"] != OK for run in record.get("hooks") or ())
+    is_missing = any(skipped.get("state") for skipped in record.get("skipped") or ())
+    return has_failed or is_missing or bool(record.get("degraded"))
+
+
+def describe_other_record(record: LedgerRecord) -> str:
+    """Return what a record that is not about hooks says."""
+    if record["type"] == ALLOW_TYPE:
+        return f"a person allowed the call of {record.get('question', '')} once, until {record.get('until', '')}"
+    if record["type"] == UNLOCK_TYPE:
+        until = record.get("until")
+        return f"a person paused self-protection until {until}" if until else "the pause of self-protection was ended"
+    if record["type"] == DOCTOR_TYPE:
+        return "boathook doctor tried whether the ledger can be written"
+    return ", ".join(record.get("segments") or ())
+
+
+def _list_hook_texts(record: LedgerRecord) -> Iterator[str]:
+    yield from (text for text, is_quiet in _list_runs(record) if not is_quiet)
+    yield from _shorten_names([text for text, is_quiet in _list_runs(record) if is_quiet], "without an opinion")
+    yield from (f"{entry['hook']} (async)" for entry in record.get("background") or ())
+    yield from _shorten_names([f"{entry['hook']} (skipped)" for entry in record.get("skipped") or ()], "skipped")
+    if record.get("degraded"):
+        yield f"[{record['host']} could not do all of it: boathook why {record['id']}]"
+
+
+def _list_runs(record: LedgerRecord) -> Iterator[tuple[str, bool]]:
+    """Yield each hook that ran, with what it decided if that was not the decision, and whether it had no opinion."""
+    for run in record.get("hooks") or ():
+        word = run["decision"] if run["status"] == OK else run["status"]
+        word = "allowed by a person" if run.get("allowed") else word
+        yield (run["hook"] if word in ("none", record["decision"]) else f"{run['hook']} ({word})"), word == "none"
+
+
+def _shorten_names(names: list[str], what: str) -> list[str]:
+    """Return names, or how many there are if these are too many for a line: of a pack many hooks are asked together."""
+    return [f"{len(names)} {what}"] if len(names) > _MAX_NAMES else names
+
+
+def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
+    if is_filtered and next(iter(LedgerReader(folder).read()), None) is not None:
+        return "No record matches."
+    return f"The ledger in {folder} is empty. A record is written when a hook runs, or should have run."
