@@ -33,7 +33,7 @@ HEAD = """# Seen in real agents
 
 <!-- made by `make e2e-all WRITE=1`: change the code under e2e/, then run it again -->
 
-The same eight hooks of [`e2e/hooks`](../../e2e/hooks), put into each agent by `boathook install`, and the agent itself in the
+The same eight hooks of `e2e/hooks`, put into each agent by `boathook install`, and the agent itself in the
 version that is named: headless, with a model that plays a script, in a network namespace with nothing but loopback. *Seen* means
 that the effect is there, and that it is absent in a second run without hooks:
 
@@ -50,7 +50,7 @@ would find.
 """
 GUARD_HEAD = """## Guards
 
-Hooks of a project that was trusted, [`e2e/guard_hooks`](../../e2e/guard_hooks) and a
+Hooks of a project that was trusted, `e2e/guard_hooks` and a
 [settings.json](../../e2e/guard_settings/settings.json), in one session of each agent. *Seen* means here that the call had no
 effect, that the reason was in the agent's next request, and that the call had its effect in a second session without hooks:
 

@@ -1,8 +1,9 @@
-"""Runs that show one thing each, beside the five behaviours: a newcomer's guard, other agents' settings, other hooks."""
+"""Runs that show one thing each, beside the five behaviours: `boathook setup`, other agents' settings, other hooks."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,16 +16,16 @@ import click
 
 import boathook
 from boathook.hosts.host import load_host
+from boathook.hosts.setup import load_setup
 from e2e.form_scenes import list_form_scenes
-from e2e.hosts import AGENTS, Place
+from e2e.hosts import AGENTS, Agent, Place
 from e2e.server import PROJECT_FOLDER, Step
 
 if TYPE_CHECKING:
     from e2e.stage import Observation
 
 Do = Callable[..., str]
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples/hooks"
-GUARD = "block-dangerous-commands"
+GUARD = "boathook/standard:machine"
 RAN = "rm-was-called"
 REFUSED = "marker-guard-9d35"
 MADE = "made-by-create"
@@ -35,6 +36,7 @@ KEYS = {
     "EditFile": ("file_path", "old_string", "new_string"),
 }
 END = Step("stop", text="All is done.")
+DANGER = (Step("danger", "rm -rf /"), END)
 
 
 @dataclass(frozen=True)
@@ -48,27 +50,47 @@ class Scene:
     complaints: Callable[[Observation], Iterator[str]]
 
 
-def _newcomer(place: Place, env: dict[str, str], boathook: Do) -> None:
-    """Do what the README says: copy a guard, install. An `rm` that only leaves a mark stands before the real one, to be sure."""
-    programs = place.home / "bin"
-    programs.mkdir()
-    (programs / "rm").write_text(f"#!/bin/sh\ntouch '{place.project}/{RAN}'\n")
-    (programs / "rm").chmod(0o755)
-    env["PATH"] = f"{programs}:{env['PATH']}"
-    shutil.copytree(EXAMPLES / GUARD, place.home / ".config/agents/hooks" / GUARD)
-    boathook("install", "claude", "--yes")
+def _set_up(who: Agent) -> Callable[[Place, dict[str, str], Do], None]:
+    """Do what the README says, with the agent on the PATH: `boathook setup`."""
+
+    def prepare(place: Place, env: dict[str, str], boathook: Do) -> None:
+        programs = place.home / "bin"
+        programs.mkdir()
+        # An `rm` that only leaves a mark is before the real one, to be sure.
+        scripts = {"rm": f"touch '{place.project}/{RAN}'"}
+        scripts[load_setup(who.name).programs[0]] = f'exec {shlex.join(who.program(place.cache))} "$@"'
+        for name, text in scripts.items():
+            (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / name).chmod(0o755)
+        env["PATH"] = f"{programs}:{env['PATH']}"
+        boathook("setup", "--yes")
+
+    return prepare
 
 
-def _not_blocked(seen: Observation) -> Iterator[str]:
-    records = [one for one in seen.ledger if one.get("event") == "pre-tool-call"]
-    if [(one["host"], one["decision"], one["hooks"][0]["hook"]) for one in records] != [("claude", "block", GUARD)]:
-        yield f"the ledger has {len(records)} records of the call, not one block by {GUARD}"
-    if RAN in seen.files or any("operate recursively" in request.body for request in seen.own):
-        yield "rm was called"
-    if len(seen.own) != len(NEWCOMER.steps):
-        yield f"the agent asked the model {len(seen.own)} times, not {len(NEWCOMER.steps)}"
-    elif not any(reason.splitlines()[0] in seen.own[1].body for one in records for reason in one["reasons"]):
-        yield "the reason is not in the next request"
+def _not_blocked(who: str, *, ends_task: bool) -> Callable[[Observation], Iterator[str]]:
+    def complaints(seen: Observation) -> Iterator[str]:
+        records = [one for one in seen.ledger if one.get("event") == "pre-tool-call"]
+        blocks = [run["hook"] for one in records for run in one["hooks"] if run["decision"] == "block"]
+        if [(one["host"], one["decision"]) for one in records] != [(who, "block")] or blocks != [GUARD]:
+            yield f"the ledger has {len(records)} records of the call, not one block by {GUARD}"
+        if RAN in seen.files or any("operate recursively" in request.body for request in seen.own):
+            yield "rm was called"
+        if ends_task:
+            return
+        if len(seen.own) != len(DANGER):
+            yield f"the agent asked the model {len(seen.own)} times, not {len(DANGER)}"
+        elif not any(reason.splitlines()[0] in seen.own[1].body for one in records for reason in one["reasons"]):
+            yield "the reason is not in the next request"
+
+    return complaints
+
+
+def _list_setup_scenes() -> Iterator[tuple[str, Scene]]:
+    for who in AGENTS:
+        complaints = _not_blocked(who.name, ends_task=bool(load_host(who.name).block_side_effect))
+        about = "after `boathook setup`, `rm -rf /` is blocked"
+        yield f"setup-{who.name}", Scene(who.name, about, DANGER, _set_up(who), complaints)
 
 
 def _hook(place: Place, name: str, script: str, matcher: str = "") -> None:
@@ -211,9 +233,6 @@ def _list_broken_scenes() -> Iterator[tuple[str, Scene]]:
             yield f"{name}-{who.name}", Scene(who.name, about, _MISSING_STEPS, _break(who.name, damage), complaints)
 
 
-NEWCOMER = Scene(
-    "claude", "a newcomer's guard blocks `rm -rf /`", (Step("danger", "rm -rf /"), END), _newcomer, _not_blocked
-)
 CLAUDES_SETTINGS = Scene(
     "copilot",
     "calls that are reached by the command of Claude Code alone are Copilot's, and a guard of files blocks",
@@ -245,7 +264,7 @@ ANOTHER_FILE = Scene(
     _not_held,
 )
 SCENES = {
-    "newcomer": NEWCOMER,
+    **dict(_list_setup_scenes()),
     "claudes-settings": CLAUDES_SETTINGS,
     "two-settings": TWO_SETTINGS,
     "another-file": ANOTHER_FILE,

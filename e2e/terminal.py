@@ -14,11 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 SECONDS = 120
-YES_OR_NO = r"\[[Yy]/[Nn]\]: $"
+YES_OR_NO = r"(?:\[[Yy]/[Nn]\]|\[q\]uit): $"
 # The prompt of a command that wants the end of a digest typed, which is its group.
 DIGEST_PROMPT = r"digest +[0-9a-f]{60}([0-9a-f]{4})\n[\s\S]*characters of the digest: $"
 # In an answer, what the first group of the prompt matched.
 TYPED = "{digits}"
+_KEYS = ("\x03", "\x04")
 # Its standard input becomes the controlling terminal of its session.
 _TAKE_TERMINAL = """
 import fcntl, os, sys, termios
@@ -75,7 +76,9 @@ def _talk(leader: int, answers: list[str], prompt: str, end: float) -> str:
         if match:
             seen = len(output)
             typed = match.group(1) if match.groups() else ""
-            os.write(leader, answers.pop(0).replace(TYPED, typed).encode() + b"\n")
+            answer = answers.pop(0).replace(TYPED, typed)
+            # Ctrl-C and Ctrl-D count at once; a line that followed could be read before the signal arrives.
+            os.write(leader, answer.encode() + (b"" if answer in _KEYS else b"\n"))
     return _decode(output)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from scripts.bare_python import pass_by_shims
+from scripts.memory_folder import keep_scratch_files_in_memory
 from tests.example_counts import USUAL
 from tests.scratch_project import BOATHOOK_VARIABLES, ScratchProject, make_project
 
@@ -44,8 +47,11 @@ def _leave_terminal() -> None:
 
 
 _leave_terminal()
+pass_by_shims()
+# Until all tests are collected there is no garbage, and looking for it takes a seventh of the time.
+gc.disable()
 
-SECURITY = Path(__file__).with_name("security")
+SECURITY = "tests/security/"
 # What may be skipped in continuous integration, and why.
 SKIPS = Path(__file__).with_name("skips.toml")
 
@@ -60,17 +66,29 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """With several workers, have their scratch files in memory; with one, those of a failed test are kept to be looked at."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        keep_scratch_files_in_memory()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave what root cannot test to `make test-as-user`, which also runs everything about security."""
     mark_combinations(items)
     for item in items:
-        if SECURITY in item.path.parents:
+        if item.nodeid.startswith(SECURITY):
             item.add_marker("any_user")
     if os.geteuid() == 0:
         left_out = [item for item in items if item.get_closest_marker("ordinary_user")]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, and never look at the tests themselves: they stay."""
+    gc.freeze()
+    gc.enable()
 
 
 def mark_combinations(items: Sequence[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ import functools
 import inspect
 import json
 import os
+import posix
 import select
 import signal
 import socket
@@ -433,8 +434,7 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
         with open("/proc/self/comm", "w", encoding="utf-8") as file:
             file.write(order["name"])
     os.chdir(order["cwd"])
-    os.environ.clear()  # `posix.environ`, where `boathook.system.locations` looks, is the same underneath
-    os.environ.update(order["env"])
+    replace_environment(order["env"])
     flag, what, *rest = order["argv"]
     if flag == "-c":
         sys.argv[:] = ["-c", *rest]
@@ -446,6 +446,18 @@ def become(order: Mapping[str, Any], descriptors: Sequence[int]) -> Any:
     sys.argv[:] = ["-m", *rest]
     sys.path[0] = order["cwd"]  # as -m does
     return compile(f"import runpy; runpy.run_module({what!r}, run_name='__main__', alter_sys=True)", "<forked>", "exec")
+
+
+def replace_environment(variables: Mapping[str, str]) -> None:
+    """Do what clearing and updating `os.environ` does, with half the pages of memory that a child has to copy for it."""
+    known = posix.environ  # `os.environ` and `boathook.system.locations` look here
+    wanted = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
+    for name in known.keys() - wanted.keys():
+        posix.unsetenv(name)
+    for name, value in wanted.items():
+        posix.putenv(name, value)
+    known.clear()
+    known.update(wanted)
 
 
 def live(code: Any) -> None:

@@ -59,6 +59,11 @@ class ScratchProject:
         return self.base / "state" / "boathook"
 
     @property
+    def programs(self) -> Path:
+        """A folder for the PATH; only some tests make it."""
+        return self.base / "programs"
+
+    @property
     def claude_folder(self) -> Path:
         return self.home / ".claude"
 

@@ -27,6 +27,14 @@ def make_agent(folder: Path, name: str) -> Path:
     return path
 
 
+def add_agents(project: ScratchProject, *names: str) -> None:
+    """Put programs with the names of agents on the PATH of a machine; they do nothing."""
+    for name in names:
+        path = project.programs / name
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+
+
 def make_agent_script(folder: Path, name: str) -> list[str]:
     """Return a command in which an interpreter called `node` runs a script, which runs its arguments as a child."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,3 +50,13 @@ def make_agent_script(folder: Path, name: str) -> list[str]:
 def type_digest(project: ScratchProject, *arguments: str, answer: str = TYPED, **options) -> tuple[int | None, str]:
     """Run `boathook` at a terminal, and type what it wants to be typed, or another answer."""
     return run_boathook(project, arguments, [answer], prompt=DIGEST_PROMPT, **options)
+
+
+def read_screen(
+    project: ScratchProject, width: int, *arguments: str, has_color: bool = False, code: int = 0, **variables: str
+) -> str:
+    """Return what a command would print at a terminal of a width. It has no terminal: questions are not asked."""
+    screen = {"FORCE_COLOR": "1", "COLUMNS": str(width), "TERM": "xterm-256color", "COLORTERM": ""}
+    done = project.run(*arguments, env={**screen, **variables, **({} if has_color else {"NO_COLOR": "1"})})
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr

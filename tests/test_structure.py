@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tokenize
 from collections import Counter, defaultdict
@@ -23,6 +24,11 @@ MODULES = {
 }
 
 
+@functools.cache
+def parse_module(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
 def is_for_type_checkers(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
@@ -41,7 +47,7 @@ def iter_imports(nodes: Iterable[ast.stmt], *, is_inside: bool) -> Iterator[ast.
 
 def find_dependencies(module: str, *, is_inside: bool) -> set[str]:
     found: set[str] = set()
-    for node in iter_imports(ast.parse(MODULES[module].read_text()).body, is_inside=is_inside):
+    for node in iter_imports(parse_module(module).body, is_inside=is_inside):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif node.module:
@@ -72,7 +78,7 @@ SHARED_NAMES = {
 
 
 def iter_public_names(module: str) -> Iterator[str]:
-    pending: list[ast.AST] = list(ast.parse(MODULES[module].read_text()).body)
+    pending: list[ast.AST] = list(parse_module(module).body)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -103,8 +109,8 @@ def test_no_file_name_is_used_twice_except_by_agents():
 
 def test_functions_are_short():
     long = []
-    for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for module in MODULES:
+        for node in ast.walk(parse_module(module)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 size = (node.end_lineno or 0) - node.lineno + 1
                 if size > 50:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 import boathook
 from tests.conftest import SKIPS, find_unlisted_skips
+from tests.tables import try_each
 
 HERE = Path(__file__).parent
 LISTED = {
@@ -113,7 +115,53 @@ def test_the_folders_of_the_tests_are_those_of_the_package():
     # The hooks of a pack are tested in one folder.
     package = {path for path in list_folders(Path(boathook.__file__).parent) if not path.startswith("packs/standard")}
     tests = {folder for folder in list_folders(HERE) if folder.split("/")[0] not in SUITES}
-    # The engine is a module, with enough tests for a folder.
-    assert tests - package == {"engine"}
+    # The engine is a module, with enough tests for a folder; snapshots are what commands print.
+    assert tests - package == {"engine", "cli/snapshots"}
     # The conformance runner is tested by the vectors; what Python starts with in hooks is no package.
     assert package - tests == {"testing", "process/python_start"}
+
+
+def test_a_table_in_one_test_reports_every_row_that_fails_and_is_never_empty():
+    tried = []
+
+    @try_each("number word", [(1, "a"), (2, "b"), (3, "c")])
+    def check(fixture, number, word):
+        tried.append((fixture, word))
+        assert number == 2
+
+    assert [*inspect.signature(check).parameters] == ["fixture"]
+    with pytest.raises(ExceptionGroup, match="2 of 3 rows") as reported:
+        check(fixture="f")
+    assert tried == [("f", "a"), ("f", "b"), ("f", "c")]
+    assert "'word': 'c'" in reported.value.exceptions[1].__notes__[0]
+    with pytest.raises(AssertionError):
+        try_each("number", [])(lambda number: None)()
+
+
+def test_scratch_files_are_in_memory_only_for_this_process_and_the_folder_goes_with_it(tmp_path):
+    code = """
+import os, tempfile
+from scripts.memory_folder import keep_scratch_files_in_memory
+keep_scratch_files_in_memory()
+path = tempfile.mkdtemp()
+os.mkdir(path + "/a")
+print(os.path.dirname(path), os.stat(path).st_dev)
+input()
+"""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=HERE.parent,
+        env=environment,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    folder, device = process.stdout.readline().split()
+    # Without the right to mount, nothing changes.
+    is_in_memory = folder != str(tmp_path)
+    assert is_in_memory == (int(device) != tmp_path.stat().st_dev)
+    assert not is_in_memory or os.listdir(folder) == ["in-use"]  # seen from here
+    process.communicate("\n", timeout=60)
+    assert (process.returncode, [path.name for path in tmp_path.glob("memory-*")]) == (0, [])

@@ -11,7 +11,9 @@ import pytest
 from boathook.cli.commands import cli
 from boathook.command_rows import COMMANDS
 from boathook.hosts.host import list_host_names
+from tests.packs.toy_packs import write_pack
 from tests.scratch_project import ScratchProject
+from tests.terminal import read_screen
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
 BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"
@@ -100,12 +102,46 @@ def test_without_an_approval_the_hooks_of_a_project_are_listed_as_untrusted_and_
     }
 
 
-def test_list_does_not_send_those_who_only_have_to_trust_to_the_checker(project: ScratchProject) -> None:
+def test_list_ends_with_the_next_step(project: ScratchProject) -> None:
+    add_hook(project, "mine", GUARD.replace("guard", "mine"), scope="user")
+    assert project.run("list").stdout.splitlines()[-1] == "Next: boathook show mine shows all about a hook"
     add_hook(project, "guard", GUARD)
     printed = project.run("list", trust_all=False).stdout.splitlines()
-    assert printed[2:-1] == ["  guard  untrusted: it is not trusted yet. Review it with: boathook trust guard"]
+    # Those who only have to trust are not sent to the checker.
+    assert printed[3:] == [
+        "  guard  untrusted: it is not trusted yet. Review it with: boathook trust guard",
+        "Built in: self-protection (armed)",
+        "Next: boathook trust shows what would run, and asks",
+    ]
     add_hook(project, "broken", "---\nname: [\n---\n")
-    assert project.run("list", trust_all=False).stdout.splitlines()[-2] == "  See how to fix this: boathook check"
+    printed = project.run("list", trust_all=False).stdout.splitlines()
+    assert printed[-1] == "Next: boathook check shows how to fix it"
+
+
+def test_list_has_your_own_hooks_first_and_one_line_per_hook_in_a_narrow_terminal(project: ScratchProject) -> None:
+    add_hook(project, "theirs", GUARD.replace("guard", "theirs"))
+    long = GUARD.replace("guard", "mine").replace("tool: Shell", f"pattern: {'x' * 100}")
+    add_hook(project, "mine", long, scope="user")
+    rows = read_screen(project, 80, "list").splitlines()
+    assert [row.split()[0] for row in rows[:3]] == ["NAME", "mine", "theirs"]
+    assert rows[1].endswith("xxx…")
+    assert max(map(len, rows)) <= 80
+    assert "x" * 100 in project.run("list").stdout
+    header = project.run("list", "--all").stdout.splitlines()[0]
+    assert header.split() == ["NAME", "STATE", "SCOPE", "SOURCE", "EVENT", "MODE", "PRIORITY", "MATCHER"]
+
+
+def test_list_counts_the_hooks_of_a_pack_and_shows_those_with_problems(project: ScratchProject) -> None:
+    write_pack(project.path / "toys", {"a": "return None", "b": "return None", "c": "return None"})
+    assert project.run("pack", "add", "./toys", "--name", "acme/toys", "--only", "a,b", "--yes").returncode == 0
+    printed = project.run("list").stdout
+    assert "Pack acme/toys (user): 2 hooks on, 1 off (boathook pack list)\n" in printed
+    assert "acme/toys:a" not in printed.partition("Next:")[0]
+    assert "acme/toys:c" in project.run("list", "--all").stdout
+    (project.config / "packs/acme/toys/hooks/b/HOOK.md").write_text("---\nname: [\n---\n")
+    printed = project.run("list").stdout
+    assert "Pack acme/toys (user): 1 hook on, 1 off" in printed
+    assert "acme/toys:b  invalid" in printed
 
 
 def test_list_takes_an_event_in_any_spelling(project: ScratchProject) -> None:
@@ -333,7 +369,12 @@ def test_what_new_proposes_to_try_is_a_call_that_the_new_hook_is_asked_about(
 
 
 def test_a_host_that_is_nearly_right_is_suggested(project: ScratchProject) -> None:
-    for words in (["install", "claud"], ["check", "--host", "claude-code"], ["run", "Stop", "--host", "claude-code"]):
+    for words in (
+        ["install", "claud"],
+        ["check", "--host", "claude-code"],
+        ["check", "--agent", "claude-code"],
+        ["run", "Stop", "--host", "claude-code"],
+    ):
         done = project.run(*words)
         assert (done.returncode, "id you mean 'claude'?" in done.stderr) == (1, True), done.stderr
 

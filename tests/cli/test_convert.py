@@ -138,6 +138,11 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(project: Convert
     assert sorted(path.name for path in project.hooks_folder("project").iterdir()) == ["format"]
 
 
+def test_the_name_of_an_agent_is_a_name_of_its_hooks(project: ConvertProject) -> None:
+    project.write_entries("exit 2", matcher="Bash")
+    assert project.to_hooks("--from", "claude", "--dry-run") == project.to_hooks("--dry-run")
+
+
 def test_a_converted_hook_passes_the_strict_check(project: ConvertProject) -> None:
     project.write_entries(command("echo no >&2; exit 2", **{"if": "Bash(rm *)"}), matcher="Bash")
     project.to_hooks("--move")
@@ -231,7 +236,11 @@ def test_a_variable_that_is_for_hooks_of_settings_alone_is_noted(
 def test_a_backslash_at_the_end_of_an_argument_is_taken_along(project: ConvertProject) -> None:
     project.write_entries(command("printf", args=["a\\"]))
     assert project.to_hooks()[0] == 0
-    assert (project.hooks_folder("project") / "printf/scripts/run.sh").read_text().endswith("exec printf 'a\\'\n")
+    assert (
+        (project.hooks_folder("project") / "pre-tool-call-printf/scripts/run.sh")
+        .read_text()
+        .endswith("exec printf 'a\\'\n")
+    )
 
 
 def test_an_unknown_key_is_noted(project: ConvertProject) -> None:
@@ -264,7 +273,7 @@ def test_a_command_of_many_lines_stays_as_it_is(project: ConvertProject) -> None
     text = "input=$(cat)\n\tcat <<'END'\n$HOME \\ \"é\"\nEND\nexit 0"
     project.write_entries(command(text))
     project.to_hooks()
-    script = (project.hooks_folder("project") / "cat/scripts/run.sh").read_bytes()
+    script = (project.hooks_folder("project") / "pre-tool-call-cat/scripts/run.sh").read_bytes()
     assert script.split(b"|| exit 1\n")[1] == text.encode() + b"\n"
 
 
@@ -273,7 +282,11 @@ NAMES = {
     "a program": ("/usr/bin/prettier --write .", "prettier"),
     "a dotted program": ("python3.11 -c pass", "python3.11"),
     "a program that begins with a dash": ("_-.hidden", "hidden"),
-    "nothing that could be a name": ("[ -f x ]", "command"),
+    "nothing that could be a name": ("[ -f x ]", "pre-tool-call-command"),
+    # The program of a pipe says little about what the hook is for.
+    "a filter": ("jq -r .tool_input.command | grep -q force && exit 2", "pre-tool-call-jq"),
+    "a word of the shell": ("if grep -q force; then exit 2; fi", "pre-tool-call-command"),
+    "a script with the name of a filter": ("./hooks/echo.sh", "echo"),
     "a script of a hook folder": ("/elsewhere/guard/scripts/run.sh", "guard"),
     "a digit": ("7z t x", "7z"),
     "a word that YAML would take for nothing": ("null", "null"),
@@ -355,12 +368,6 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         command("Get-Item", shell="powershell"),
         None,
         "its shell is powershell; scripts are written for sh and bash only",
-    ),
-    "an entry that calls boathook": (
-        "PreToolUse",
-        command("boathook run --host claude"),
-        None,
-        "disabled: this entry calls boathook itself, so boathook does not run it",
     ),
     "an entry without command": (
         "PreToolUse",
@@ -654,10 +661,12 @@ def test_the_users_hooks_go_to_the_users_folder_and_back(project: ConvertProject
     project.write_entries(command("false"), scope="project")
     code, report = project.to_hooks("--user", "--move")
     assert (code, only(report)["to"]) == (0, str(project.hooks_folder("user") / "true"))
-    assert only(report)["notes"] == [
-        IN_ORDER,
-        "its CLAUDE_PROJECT_DIR is the folder with .claude settings, else the folder with .agents/hooks, else the work dir",
-    ]
+    assert only(report)["notes"] == [IN_ORDER]
+    # Once for all of them.
+    variable = (
+        "In these hooks, CLAUDE_PROJECT_DIR is the folder with .claude settings, else the folder with .agents/hooks"
+    )
+    assert report["notes"][0] == f"{variable}, else the work dir."
     assert path.read_text() == "{}"
     script = project.hooks_folder("user") / "true/scripts/run.sh"
     assert "# from the user's settings.json, hooks.PreToolUse[0].hooks[0]" in script.read_text()

@@ -298,11 +298,12 @@ def test_a_dry_run_changes_nothing(project: ConvertProject, form: HookForm) -> N
 
 
 @BY_NAME
-def test_what_install_wrote_is_left(project: ConvertProject, form: HookForm) -> None:
+def test_what_install_wrote_is_not_converted_and_not_mentioned(project: ConvertProject, form: HookForm) -> None:
     entry = {"type": "command", "command": f"boathook run --host {form.source.host}"}
-    write_form(project, form, entry)
+    path = write_form(project, form, entry)
+    before = path.read_bytes()
     code, report = convert(project, form, "--move")
-    assert (code, {row["status"] for row in report["hooks"]}, report["files"]) == (1, {"left"}, [])
+    assert (code, report["hooks"], report["files"], path.read_bytes()) == (0, [], [], before)
 
 
 MISTAKES = {

@@ -11,8 +11,8 @@ import pytest
 from tests.scratch_project import CALL, make_settings, write_script
 
 
-def _examine(project, **env):
-    done = project.run("doctor", "--json", env=env)
+def _examine(project, *words, **env):
+    done = project.run("doctor", *words, "--json", env=env)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -22,9 +22,6 @@ def _of(found, name):
     return row["result"], [(finding["level"], finding["text"]) for finding in row["findings"]]
 
 
-NEVER = ("note", "the ledger has no record of a run")
-
-
 def test_a_guard_that_blocks_works(project):
     project.write_hook(
         "guard", script="grep -q 'rm -rf' && exit 2", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"}
@@ -32,8 +29,7 @@ def test_a_guard_that_blocks_works(project):
     code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, found["ok"], result) == (0, True, "works")
-    assert findings[0] == NEVER
-    assert findings[1][1].startswith("works: decision block, ")
+    assert findings[0][1].startswith("works: decision block, ")
 
 
 def test_hooks_run_in_a_scratch_folder_that_is_removed(project):
@@ -41,8 +37,8 @@ def test_hooks_run_in_a_scratch_folder_that_is_removed(project):
         "writer", script=f'pwd > {project.base}/where; echo "$AGENT_PROJECT_DIR" >> {project.base}/where; touch made'
     )
     project.write_settings("user", make_settings(f"pwd > {project.base}/settings; touch made"))
-    code, _ = _examine(project)
-    assert code == 0
+    code, found = _examine(project, "--for-real")
+    assert (code, found["firing"]["way"]) == (0, "for real")
     for line in [*(project.base / "where").read_text().split(), *(project.base / "settings").read_text().split()]:
         assert "boathook-doctor-" in line
         assert not Path(line).exists()
@@ -77,7 +73,9 @@ def test_a_script_that_is_not_executable_is_reported_though_it_runs(project):
     code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, result) == (0, "works")
-    assert ("warning", f"{folder}/scripts/run.sh is not executable") in findings
+    assert ("warning", "scripts/run.sh is not executable") in findings
+    places = [(one["place"], one["fix"]) for one in found["hooks"][0]["findings"]]
+    assert (f"{folder}/scripts/run.sh", f"chmod +x {folder}/scripts/run.sh") in places
 
 
 @pytest.mark.parametrize("state", ["untrusted", "modified", "invalid", "no-entry-point"])
@@ -95,7 +93,8 @@ def test_a_guard_that_is_not_armed_fails(project, state):
     result, findings = _of(found, "guard")
     assert (code, result) == (1, "fails")
     assert findings[0][0] == "error"
-    assert findings[0][1].startswith(f"{state}: ")
+    reasons = {"invalid": "'description' is missing", "no-entry-point": "no entry point: "}
+    assert findings[0][1].startswith(reasons.get(state, f"{state}: "))
 
 
 def test_disabled_and_denied_hooks_are_not_an_error(project):
@@ -137,7 +136,8 @@ def test_a_matcher_that_fits_no_tool_is_reported(project):
     code, found = _examine(project)
     result, findings = _of(found, "guard")
     assert (code, result) == (0, "works")
-    assert ("warning", "its matcher '^Bsah$' matches no known tool: it may never run") in findings
+    message = "the tool pattern '^Bsah$' matches no known tool; this hook may never run on pre-tool-call"
+    assert ("warning", message) in findings
 
 
 def test_what_the_ledger_knows_is_reported(project):
@@ -148,7 +148,9 @@ def test_what_the_ledger_knows_is_reported(project):
     assert ("warning", "it failed in every recorded run (3 runs)") in findings
     write_script(project.hooks_folder("user") / "guard", "exit 0")
     project.dispatch()
-    assert NEVER not in _of(_examine(project)[1], "guard")[1]
+    _, found = _examine(project)
+    assert not [text for level, text in _of(found, "guard")[1] if level == "warning"]
+    assert found["hooks"][0]["ledger"] == {"runs": 4, "failures": 3, "events": 4, "days": 0}
 
 
 def test_a_slow_guard_is_reported(project):
@@ -157,7 +159,13 @@ def test_a_slow_guard_is_reported(project):
     result, findings = _of(found, "guard")
     assert (code, result) == (0, "works")
     assert findings[-1][0] == "warning"
-    assert findings[-1][1].startswith("slow: ")
+    assert findings[-1][1].startswith("works, but is slow: ")
+
+
+def test_a_hook_that_only_adds_context_is_reported_as_answering(project):
+    project.write_hook("context", script="echo hello", fields={"trigger": "pre-session", "matcher": "{}"})
+    _, found = _examine(project)
+    assert _of(found, "context")[1][-1][1].startswith("works: it answered without a decision, ")
 
 
 def test_a_run_leaves_no_record_of_a_dispatch(project):
@@ -239,5 +247,6 @@ def test_a_missing_script_that_blocks_every_call_does_not_work(project):
     project.write_hooks_toml("user", '[hooks]\nsources = ["hook-md", "settings", "copilot"]\n')
     project.trust()
     code, found = _examine(project)
-    (finding,) = [one for one in found["hooks"][0]["findings"] if one["level"] == "error"]
-    assert (code, finding["text"].partition(":")[0]) == (1, "cannot run, so it blocks every call")
+    missing, blocking = [one["text"] for one in found["hooks"][0]["findings"] if one["level"] == "error"]
+    assert "no-such-guard.sh does not exist" in missing
+    assert (code, blocking.partition(":")[0]) == (1, "cannot run, so it blocks every call")

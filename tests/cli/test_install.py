@@ -19,7 +19,8 @@ from boathook.install.probe import find_probe_command, list_installed_events, ma
 from boathook.process.supervisor import HOOK_ENTRY
 from tests.install.helpers import EVERYWHERE, everything, file_of, install, registry_of, state, target_of
 from tests.output_validation import validate_output
-from tests.terminal import run_boathook
+from tests.scratch_project import make_settings
+from tests.terminal import add_agents, run_boathook
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
@@ -138,6 +139,8 @@ def test_uninstall_takes_it_back(project, run):
     assert (code, everything(project)) == (0, before)
     files = ", ".join(str(project.home / ".codex" / name) for name in ("hooks.json", "config.toml"))
     assert out.endswith(f"codex is uninstalled: {files}\n")
+    assert "To install it again: boathook install codex\n" in out
+    assert out.splitlines()[-3].startswith(f"No agent calls boathook now. {project.cache} may be deleted, and so may ")
     assert run("uninstall", "codex")[1] == "codex is not installed: nothing to do\n"
 
 
@@ -322,6 +325,72 @@ def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):
     code, out, _ = run("status")
     assert (code, "claude (user): what was installed is not there any more\n" in out) == (1, True)
     assert "fix: boathook install claude\n" in out
+
+
+def test_status_has_a_row_for_agents_that_one_has_and_one_line_for_all_others(machine):
+    add_agents(machine, "claude")
+    (machine.home / ".codex").mkdir()
+    machine.run("install", "gemini", "--yes")
+    out = machine.run("status").stdout
+    rows = [line.split()[0] for line in out.splitlines()]
+    assert rows[:4] == ["HOST", "claude", "codex", "gemini"]
+    (line,) = [line for line in out.splitlines() if line.startswith("not found on this machine: ")]
+    assert line == f"not found on this machine: {', '.join(name for name in USERS if name not in rows)}"
+    # Cursor and VS Code read the files of Claude Code, which is nobody's concern who has neither.
+    machine.run("install", "claude", "--yes")
+    assert "note: " not in machine.run("status").stdout
+    add_agents(machine, "cursor")
+    assert "note: cursor also reads " in machine.run("status").stdout
+
+
+def test_status_names_hooks_that_run_twice(project, run):
+    path = project.write_settings("user", make_settings("sh ./guard.sh"))
+    run("convert", "to-hookmd", "--user", "--yes")
+    (note,) = json.loads(run("status", "--json")[1])["notes"]
+    assert note.startswith(f"'guard' runs twice: {path} has the same command, at hooks.PreToolUse[0].hooks[0]. Fix: ")
+
+
+def test_without_a_host_each_agent_of_the_machine_is_offered(machine):
+    done = machine.run("install")
+    assert (done.returncode, "No agent was found on this machine" in done.stderr) == (1, True)
+    add_agents(machine, "claude", "gemini")
+    done = machine.run("install", "--yes")
+    assert (done.returncode, "name an agent: claude, gemini are here." in done.stderr) == (1, True)
+    (machine.home / ".gemini").mkdir()
+    (machine.home / ".gemini/settings.json").write_text("{")
+    code, out = run_boathook(machine, ["install"], ["y"])
+    assert (code, out.count("Write this?")) == (1, 1)
+    assert "Agents on this machine: claude, gemini." in out
+    assert "gemini was not installed: " in out
+    (machine.home / ".gemini/settings.json").unlink()
+    code, out = run_boathook(machine, ["install"], ["y"])
+    assert (code, "claude is installed already" in out, "gemini is installed: " in out) == (0, True, True)
+
+
+@pytest.mark.parametrize("name", ["claude-code", "claud", "Claude"])
+def test_a_name_that_is_nearly_that_of_an_agent_gets_the_right_one(project, run, name):
+    for command in ("install", "uninstall"):
+        code, _, err = run(command, name)
+        assert (code, "did you mean 'claude'?" in err) == (1, True), err
+
+
+def test_uninstall_warns_that_converted_hooks_lose_their_agent(project, run):
+    settings = project.write_settings("user", make_settings("sh ./guard.sh"))
+    run("install", "claude")
+    run("convert", "to-hookmd", "--user", "--yes")
+    # The agent still runs its own copy.
+    assert json.loads(run("uninstall", "claude", "--dry-run", "--json")[1])["warnings"] == []
+    shutil.rmtree(project.hooks_folder("user"))
+    code, out, _ = run("convert", "to-hookmd", "--user", "--move", "--yes")
+    assert (code, "1 converted, 0 left" in out, "left  " in out) == (0, True, False)
+    lost = "These hooks were converted from the files of Claude Code, and it will not run them any more: guard."
+    (warning,) = json.loads(run("uninstall", "claude", "--dry-run", "--json")[1])["warnings"]
+    assert warning == f"{lost} To move them back first: boathook convert to-settings --user --move"
+    for arguments in (("claude", "--dry-run"), ("--all", "--dry-run")):
+        assert f"warning: {lost}" in run("uninstall", *arguments)[1]
+    assert run("convert", "to-settings", "--user", "--move", "--yes")[0] == 0
+    assert "warning" not in run("uninstall", "claude")[1]
+    assert "guard" in settings.read_text()
 
 
 def test_at_a_terminal_it_is_asked(project):

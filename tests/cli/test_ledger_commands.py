@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 import boathook
 from boathook.cli.log import parse_time
-from boathook.cli.stats import HookStats, compute_percentile
+from boathook.cli.stats import HookStats, compute_percentile, shorten_hook_name
+from boathook.core.hook import ISOLATED
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Ledger
+from boathook.process.sandbox import probe_sandbox_levels
+from tests.terminal import read_screen
 
 AT = "2026-01-31T12:00:00.000Z"
 BLOCKED = {"tool_name": "Shell", "tool_input": {"command": "rm -rf / --password hunter2"}, "session_id": "s1"}
@@ -45,14 +49,66 @@ def ids(project) -> list[str]:
     return [json.loads(line)["id"] for line in lines(project, "log", "--json")]
 
 
-def test_log_is_a_table_of_what_happened(busy):
+def test_log_is_a_table_of_what_happened_and_where_and_why(busy):
     header, *rows = lines(busy, "log")
-    assert header.split() == ["TIME", "(UTC)", "ID", "EVENT", "TOOL", "DECISION", "HOOKS"]
+    titles = ["TIME", "ID", "AGENT", "PROJECT", "EVENT", "TOOL", "DECISION", "HOOKS", "INPUT", "REASON"]
+    assert header.split() == titles
     assert [row[21:33] for row in rows] == ids(busy)
-    assert [row[35:].split(maxsplit=3) for row in rows] == [
-        ["pre-tool-call", "Shell", "block", "guard, watch (skipped)"],
-        ["pre-tool-call", "Shell", "none", "watch"],
+    hidden = "[redacted secret, 7 characters, sha256 f52fbd32]"
+    assert [re.split(r"  +", row[35:]) for row in rows] == [
+        [
+            "python",
+            "project",
+            "pre-tool-call",
+            "Shell",
+            "block",
+            "guard, watch (skipped)",
+            f"rm -rf / --password {hidden}",
+            "no",
+        ],
+        ["python", "project", "pre-tool-call", "Shell", "none", "watch", "ls"],
     ]
+
+
+def test_log_shows_local_time_and_utc_if_asked(busy):
+    zone = {"TZ": "XXX-05:30"}
+    local, utc = (busy.run("log", *flags, env=zone).stdout.splitlines() for flags in ((), ("--utc",)))
+    assert utc[0].split()[:2] == ["TIME", "(UTC)"]
+    recorded = json.loads(lines(busy, "log", "--json")[0])["time"]
+    moments = [datetime.fromisoformat(row[:19]) for row in (local[1], utc[1])]
+    assert moments[1] == datetime.fromisoformat(recorded[:19])
+    assert moments[0] - moments[1] == timedelta(hours=5, minutes=30)
+    assert busy.run("why", env=zone).stdout.splitlines()[1].endswith(f"{moments[0]} XXX")
+    # A date without a zone is meant as it is shown.
+    since = f"{moments[0] + timedelta(minutes=5):%Y-%m-%dT%H:%M:%S}"
+    assert busy.run("log", "--since", since, env=zone).stdout == "No record matches.\n"
+    assert len(busy.run("log", "--since", f"{moments[0]:%Y-%m-%dT%H:%M:%S}", env=zone).stdout.splitlines()) == 3
+
+
+def test_log_can_show_the_last_records_only_and_counts_the_others(busy):
+    assert [json.loads(line)["decision"] for line in lines(busy, "log", "--json", "-n", "1")] == ["none"]
+    *rows, note = lines(busy, "log", "-n", "1")
+    assert [row.split()[2] for row in rows[1:]] == ids(busy)[1:]
+    assert note == "1 earlier record: boathook log -n 0 shows all"
+    assert len(lines(busy, "log", "-n", "0")) == 3
+
+
+def test_log_leaves_out_what_doctor_left(busy):
+    assert busy.run("doctor").returncode == 0
+    assert len(lines(busy, "log")) == 3
+    assert "boathook doctor tried whether the ledger can be written" in lines(busy, "log", "--all")[3]
+
+
+def test_a_narrow_log_has_two_lines_per_record_and_none_is_longer_than_the_terminal(busy):
+    for width in (80, 120):
+        header, *rows = read_screen(busy, width, "log").splitlines()
+        assert header.split() == ["TIME", "ID", "DECISION", "TOOL", "INPUT"]
+        assert len(rows) == 4
+        assert max(map(len, rows)) <= width
+        assert rows[1].strip() == "python in project · guard: no"
+        assert rows[3].strip() == "python in project · watch"
+    [row] = read_screen(busy, 200, "log", "--decision", "block").splitlines()[1:]
+    assert row.endswith("  no")
 
 
 WANTED = {
@@ -61,6 +117,15 @@ WANTED = {
     "a decision": (["--decision", "block"], ["block"]),
     "an event": (["--event", "PreToolUse"], ["block", "none"]),
     "another event": (["--event", "Stop"], []),
+    "an agent": (["--agent", "python"], ["block", "none"]),
+    "another agent": (["--host", "claude"], []),
+    "a tool in the words of an agent": (["--tool", "Bash"], ["block", "none"]),
+    "another tool": (["--tool", "WriteFile"], []),
+    "a session": (["--session", "s"], ["block", "none"]),
+    "another session": (["--session", "t"], []),
+    "this project": (["--project"], ["block", "none"]),
+    "another project": (["--project", "/"], ["block", "none"]),
+    "a folder that has none": (["--project", "/dev"], []),
     "the last hour": (["--since", "1h"], ["block", "none"]),
     "a far day": (["--since", "2999-01-01"], []),
 }
@@ -94,10 +159,10 @@ def test_why_prints_the_whole_story(busy):
     path = busy.hooks_folder("user") / "guard" / "HOOK.md"
     assert [story[0][:12], *story[1:3]] == [
         blocked,
-        "pre-tool-call of Shell, session s1, host python",
+        f"pre-tool-call of Shell, session s1, host python, folder {busy.path}",
         f'  input   {{"command": "rm -rf / --password {hidden}"}}',
     ]
-    assert story[4].startswith("decision: block, after ")
+    assert story[4].startswith("decision: block by guard, after ")
     assert story[5:7] == ["  because no", "hooks, in the order they ran:"]
     assert story[7].startswith("  1. guard (user, HOOK.md): block, exit code 2, ")
     assert story[8:] == [
@@ -109,6 +174,72 @@ def test_why_prints_the_whole_story(busy):
         f"A person can allow this call once: boathook allow {blocked} (in their own terminal).",
     ]
     assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"
+
+
+def test_why_without_an_id_explains_the_last_objection_else_the_last_record(busy):
+    blocked, passed = ids(busy)
+    title, first, *_ = lines(busy, "why")
+    assert (title, first[:12]) == ("The last call that was blocked or asked about (boathook log lists all):", blocked)
+    assert json.loads("".join(lines(busy, "why", "--json")))["record"]["id"] == blocked
+    [path] = busy.state.glob("ledger-*.jsonl")
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    title, first, *_ = lines(busy, "why")
+    assert (title, first[:12]) == ("Nothing was blocked. The last record (boathook log lists all):", passed)
+
+
+def test_why_without_an_id_reports_an_empty_ledger(project):
+    done = project.run("why")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"boathook: The ledger in {project.state} is empty.")
+
+
+def test_why_of_a_command_asks_the_trusted_hooks_and_records_nothing(busy):
+    busy.write_hook("theirs", "exit 2", scope="project", fields={"matcher": "{tool: Shell}"})
+    before = ids(busy)
+    story = busy.run("why", "--command", "rm -rf x", "--unconfined").stdout.splitlines()
+    assert story[:3] == [
+        "What would happen now. The command is not run, and nothing is recorded.",
+        f"pre-tool-call of Shell, host native, project {busy.path}",
+        '  input   {"command": "rm -rf x"}',
+    ]
+    assert story[4].startswith("decision: block by guard, after ")
+    assert story[5:7] == ["  because no", "hooks, in the order they ran:"]
+    assert story[-3:] == [
+        "did not run, or could not be used:",
+        "  watch: not reached: block by 'guard'",
+        "  theirs: untrusted: it is not trusted yet. Review it with: boathook trust theirs",
+    ]
+    assert ids(busy) == before
+    words = ("why", "--agent", "gemini", "--tool", "Bash", "--input", "ls", "--unconfined", "--json")
+    found = json.loads(busy.run(*words).stdout)
+    record = found["record"]
+    assert (found["trial"], record["host"], record["decision"], record["input"]) == (
+        True,
+        "gemini",
+        "none",
+        {"command": "ls"},
+    )
+
+
+def test_why_of_a_command_reports_what_the_agent_could_not_do(project):
+    project.write_hook("asks", script='echo \'{"decision": "ask", "reason": "sure?"}\'')
+    told = project.run("why", "--command", "ls", "--agent", "gemini", "--unconfined").stdout
+    assert "the host could not do all of it:\n  hook 'asks' wanted to ask, which Gemini CLI cannot" in told
+    assert "could not do" not in project.run("why", "--command", "ls", "--agent", "claude", "--unconfined").stdout
+
+
+def test_hooks_that_are_asked_about_a_command_cannot_write_to_the_project(project):
+    if not any(one.is_available for one in probe_sandbox_levels() if one.level == ISOLATED):
+        pytest.skip("no bubblewrap here")
+    project.write_hook("writer", script="touch seen && exit 2; echo 'nothing was written' >&2; exit 2")
+    told = project.run("why", "--command", "ls").stdout
+    assert "  because nothing was written" in told or "Read-only" in told
+    assert not (project.path / "seen").exists()
+
+
+def test_why_takes_either_a_record_or_a_call(project):
+    for words in (("abc", "--command", "ls"), ("--command", "ls", "--input", "{}")):
+        assert project.run("why", *words).returncode == 1
 
 
 def test_why_prints_the_reason_of_a_lifted_refusal_line_by_line(project):
@@ -130,7 +261,7 @@ def test_a_pattern_that_took_too_long_is_a_note_of_its_hook_and_not_a_hook_that_
     told = "this counts as a match only because its pattern was not searched to the end within the 250 ms"
     assert any(line.startswith(f"       note     {told}") for line in story)
     assert not any(line.startswith("did not run") for line in story)
-    assert lines(project, "log")[1].endswith("  slow")
+    assert lines(project, "log")[1].split("  slow  ")[1].strip().startswith('{"command": "aaaa')
 
 
 def test_why_prints_changes_and_async_hooks_and_their_ends(project):
@@ -185,6 +316,15 @@ def test_bars_are_drawn_for_a_person_who_wants_them(busy, variables, drawn):
     text = os.read(main, 1 << 16).decode()
     os.close(main)
     assert ("█" in text) == drawn
+
+
+def test_names_of_a_pack_stay_distinct_where_there_is_no_room():
+    names = {
+        "boathook/standard:git-force": "…:git-force",
+        "boathook/standard:x": "boathook/standard:x",
+        "a" * 30: "a" * 30,
+    }
+    assert [shorten_hook_name(name, 20) for name in names] == [*names.values()]
 
 
 def test_bars_and_percentiles_are_correct():

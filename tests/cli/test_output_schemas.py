@@ -19,10 +19,12 @@ CALL = json.dumps(EVENT)
 ARGUMENTS = {
     "run": "run",
     "list": "list --trust-all",
+    "show": "show guard",
     "check": "check",
     "test": "test --no-sandbox",
     "explain": "explain pre-tool-call --tool Shell",
     "doctor": "doctor",
+    "setup": "setup --agent codex --dry-run",
     "install": "install codex --dry-run",
     "uninstall": "uninstall codex --dry-run",
     "status": "status",

@@ -65,6 +65,7 @@ COMMANDS = {
     "install": ["install", "claude", "--yes"],
     "install in a project": ["install", "claude", "--project", "--yes"],
     "uninstall": ["uninstall", "codex", "--yes"],
+    "setup": ["setup", "--agent", "gemini", "--no-pack", "--yes"],
     "convert --move": ["convert", "to-hookmd", "--move", "--yes"],
     "convert --user": ["convert", "to-hookmd", "--user", "--yes"],
     "convert of files that only people have": ["convert", "to-hookmd", "--from", "kimi", "--yes"],
@@ -82,6 +83,7 @@ FREE = {
     "a conversion that adds hooks of the project": ["convert", "to-hookmd", "--yes"],
     "what is paused": ["unlock"],
     "the end of a pause": ["unlock", "--end"],
+    "a dry run of setup": ["setup", "--agent", "gemini", "--dry-run"],
     "status": ["status"],
     "the packs": ["pack", "list"],
 }
@@ -242,7 +244,7 @@ def test_a_person_at_a_terminal_is_asked_there_and_not_on_standard_input(account
     words = ["sh", "-c", 'exec "$@" </dev/null', "sh", *boathook]
     for command, question in (
         (["untrust", "guard"], "Forget the decisions about guard? [y/N]: "),
-        (["trust", "guard"], "Trust guard? [y/N]: "),
+        (["trust", "guard"], "Trust guard? [y]es / [N]o / [v]iew / [q]uit: "),
         (["deny", "guard"], "Never run guard here? [y/N]: "),
         (["uninstall", "codex"], "Write this? [Y/n]: "),
         (["convert", "to-hookmd", "--move"], "Convert PreToolUse:true#2ca4bc? [Y/n]: "),

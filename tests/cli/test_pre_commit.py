@@ -66,7 +66,8 @@ def test_pre_commit_checks_the_hooks_of_a_repository(project):
     commit_all(project, project.path)
     done = run(project, BIN / "pre-commit", "run", "--all-files", cwd=project.path)
     assert done.returncode == 1
-    assert "HOOK.md is missing: 'hooks' of PACK.md names it" in done.stdout
+    assert "the pack 'acme/guards' cannot be read, so none of its hooks runs" in done.stdout
+    assert "boathook pack remove acme/guards" in done.stdout
 
 
 def test_the_hooks_for_pre_commit_run_commands_of_boathook():

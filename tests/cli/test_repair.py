@@ -14,6 +14,8 @@ from boathook.process.supervisor import HOOK_ENTRY
 from tests.install.helpers import EVERYWHERE, everything, file_of, install, registry_of, state
 from tests.terminal import run_boathook
 
+pytestmark = pytest.mark.installed
+
 USERS = [setup.name for setup in list_setups()]
 # Paths of another installation: a Python that is gone, an entry that is gone, another boathook that is there.
 GONE = {
@@ -36,7 +38,10 @@ def test_all_agents_are_uninstalled_byte_for_byte(project):
     done = project.run("uninstall", "--all", "--yes")
     assert done.returncode == 0, done.stderr
     assert all(f"{host} is uninstalled: " in done.stdout for host in USERS)
-    assert done.stdout.splitlines()[-1].endswith("then remove boathook.")
+    assert done.stdout.splitlines()[-3].endswith("then remove boathook.")
+    leftovers = "\n".join(done.stdout.splitlines()[-2:])
+    assert f"No agent calls boathook now. {project.cache} may be deleted, and so may {project.state} if" in leftovers
+    assert f"Your hooks and packs are in {project.config}." in leftovers
     assert (everything(project), registry_of(project).read()) == (before, [])
     assert project.run("uninstall", "--all").stdout == "boathook is not installed in any agent: nothing to do\n"
 

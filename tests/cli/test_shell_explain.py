@@ -34,6 +34,7 @@ ssh host ls ?
 ls ?
     started by: ssh
     on machine: host
+    reads from: /w/sub/in
 """
 
 

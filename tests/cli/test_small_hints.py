@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
+from boathook.command_rows import COMMANDS
 from tests.scratch_project import CALL, make_settings
+from tests.terminal import read_screen
 
 
 def test_run_names_the_option_for_the_payload_of_an_agent(project):
@@ -19,9 +23,16 @@ def test_run_names_the_option_for_the_payload_of_an_agent(project):
 def test_list_shows_the_entries_that_install_wrote_as_one_line(project):
     assert project.run("install", "claude", "--yes").returncode == 0
     lines = project.run("list").stdout.splitlines()
-    assert [line for line in lines if "boathook is installed in" in line] == lines[:1]
+    assert (
+        [line for line in lines if "claude" in line]
+        == lines[:1]
+        == ["Agents that call boathook: claude (boathook status)"]
+    )
     assert "There are no other hooks." in lines[1]
+    assert "Next:" not in lines[-1]
     project.write_hook("guard")
+    assert project.run("install", "codex", "--yes").returncode == 0
+    assert "Agents that call boathook: claude, codex (boathook status)\n" in project.run("list").stdout
     printed = project.run("list").stdout
     assert "guard" in printed
     assert "calls boathook itself" not in printed
@@ -75,7 +86,11 @@ def test_commands_name_the_folder_of_the_project_and_not_the_private_copy(projec
     assert "guard  no-entry-point: none of scripts/run" in listed
     assert "no-entry-point: no entry point" not in listed
     assert "fix: rename the folder script to scripts" in project.run("check").stdout
-    assert f"fix: add {folder}/scripts/run.sh" in project.run("doctor").stdout
+    assert "fix: rename the folder script to scripts" in project.run("doctor").stdout
+    (folder / "script").rmdir()
+    project.trust()
+    for command in ("check", "doctor"):
+        assert f"fix: add {folder}/scripts/run.sh" in project.run(command).stdout
 
 
 def test_a_shadowed_hook_names_the_folder_of_the_project_that_replaces_it(project):
@@ -84,3 +99,77 @@ def test_a_shadowed_hook_names_the_folder_of_the_project_that_replaces_it(projec
     review = project.trust(flags=("--yes", "--override")).stdout
     assert "no script to run" not in review
     assert f"shadowed: replaced by the project's hook in {folder}\n" in project.run("list").stdout
+
+
+def test_a_name_that_is_nearly_an_event_of_an_agent_is_suggested(project):
+    done = project.run("run", "--host", "claude", "pretooluse", stdin="{}")
+    assert done.stderr.endswith("no hook was asked (did you mean 'PreToolUse'?)\n")
+    assert "did you mean" not in project.run("run", "--host", "claude", "nonsense", stdin="{}").stderr
+    assert "List the events with: boathook events" in project.run("run", "nonsense", stdin="{}").stderr
+
+
+def test_explain_takes_a_bare_text_as_the_command_of_a_shell(project):
+    project.write_hook("guard", fields={"matcher": "{tool: Shell, pattern: 'rm -rf'}"})
+    for words in ((), ("--tool", "Shell"), ("--tool", "Bash")):
+        printed = project.run("explain", "pre-tool-call", *words, "--input", "rm -rf /").stdout
+        assert printed.splitlines()[1].startswith(("runs", "-")), printed
+        assert ("See also: --tool Shell\n" in printed) == ("Bash" in words)
+    assert project.run("explain", "pre-tool-call", "--input", "rm -rf /").stdout.splitlines()[1].startswith("runs")
+    refused = project.run("explain", "pre-tool-call", "--tool", "WriteFile", "--input", "x")
+    assert "--input is not JSON" in refused.stderr
+    assert """Example: --input '{"command": "ls"}'""" in refused.stderr
+
+
+def test_replay_names_the_path_that_does_not_exist_and_the_folder_that_was_meant(project):
+    folder = project.write_hook("guard")
+    assert project.run("replay", "--hook", "nosuch").stderr == (
+        "boathook: nosuch does not exist: pass the folder of a hook to --hook\n"
+    )
+    assert project.run("replay", "--hook", "guard").stderr.endswith(f"Did you mean {folder}?\n")
+
+
+def test_help_shows_the_help_of_a_command(project):
+    assert project.run("help").stdout == project.run("--help").stdout
+    assert project.run("help", "log").stdout == project.run("log", "--help").stdout
+    assert project.run("help", "pack", "add").stdout == project.run("pack", "add", "--help").stdout
+    for words in (("nosuch",), ("log", "x")):
+        done = project.run("help", *words)
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+def test_a_reader_that_ends_early_ends_a_command_without_a_message(project):
+    for name in map(str, range(40)):
+        project.write_hook(f"guard-{name}")
+    for command in ("list", "list --json", "events", "--help"):
+        line = f"{sys.executable} -m boathook {command} | true; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=project.environment)
+        assert (done.returncode in (0, 141), done.stderr) == (True, ""), command
+
+
+def test_without_colours_nothing_is_bold(project):
+    project.write_hook("guard")
+    assert "\x1b" in read_screen(project, 80, "list", has_color=True)
+    assert "\x1b" not in read_screen(project, 80, "list")
+
+
+def test_one_line_summaries_of_commands_fit_into_80_columns(project):
+    printed = read_screen(project, 80, "--help")
+    rows = printed.partition("Start:")[2].splitlines()
+    assert len([row for row in rows if row.startswith("  ")]) == len(COMMANDS)
+    assert max(map(len, rows)) <= 80
+
+
+def test_a_run_that_fails_names_the_script_of_the_project_and_not_the_private_copy(project):
+    folder = project.write_hook("guard", b"#!/bin/sh\r\nexit 2\r\n", scope="project")
+    project.trust()
+    done = project.run("run", stdin=json.dumps(CALL))
+    assert f"{folder}/scripts/run.sh cannot be started" in done.stderr
+    assert "/copies/" not in done.stderr
+
+
+def test_a_name_where_there_are_no_hooks_is_answered_with_how_to_create_one(project):
+    done = project.run("doctor", "absent")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "boathook: there is no hook 'absent' here, and no other hook. Create one: boathook new --help\n"
+    )

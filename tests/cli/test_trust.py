@@ -29,13 +29,13 @@ def test_what_would_run_is_shown_before_it_is_asked(project):
         "the variables GITHUB_TOKEN",
         "scripts/run.sh  26 bytes, executable",
         "| echo first line",
-        "Trust guard? [y/N]",
+        "Trust guard? [y]es / [N]o / [v]iew / [q]uit: ",
     ):
         assert reported in text
     assert "guard stays untrusted: it does not run" in text
     assert project.read_hook_state("guard") == "untrusted"
     code, text = _converse(project, ["trust"], ["what", "y"])
-    assert "Answer y or n." in text
+    assert "Answer y, n, v or q." in text
     assert code == 0
     assert project.read_hook_state("guard") == "armed"
 
@@ -47,6 +47,124 @@ def test_each_hook_is_asked_for_itself(project):
     assert code == 1
     states = [project.read_hook_state(name) for name in ("one", "three", "two")]
     assert states == ["armed", "untrusted", "armed"]
+
+
+def write_three(project):
+    for name in ("a-one", "b-two", "c-three"):
+        project.write_hook(name, scope="project", script=f"echo {name}")
+
+
+def read_states(project):
+    return [row["state"] for row in sorted(project.list_hooks(), key=lambda row: row["name"])]
+
+
+def test_several_hooks_are_shown_in_one_text_before_the_first_question(project):
+    write_three(project)
+    code, text = _converse(project, ["trust"], ["n", "y", ""])
+    shown, _, asked = text.partition("Trust a-one?")
+    assert shown.startswith("3 hooks to review: a-one, b-two, c-three\n")
+    assert all(f"| echo {name}\n" in shown for name in ("a-one", "b-two", "c-three"))
+    assert "| echo" not in asked
+    # What a pager showed is gone from the screen.
+    assert "b-two  untrusted: pre-tool-call, all\nTrust b-two? [y]es / [N]o / [a]ll / [v]iew / [q]uit: " in asked
+    assert "Trust c-three? [y]es / [N]o / [v]iew / [q]uit: " in asked
+    assert (code, read_states(project)) == (1, ["untrusted", "armed", "untrusted"])
+
+
+def test_one_answer_can_be_for_all_that_follow_or_end_the_questions(project):
+    write_three(project)
+    code, text = _converse(project, ["trust"], ["n", "q"])
+    assert (code, text.count("Trust "), text.count("stays untrusted")) == (1, 2, 3)
+    assert read_states(project) == ["untrusted"] * 3
+    code, text = _converse(project, ["trust"], ["n", "a"])
+    assert (code, text.count("Trust ")) == (1, 2)
+    assert read_states(project) == ["untrusted", "armed", "armed"]
+
+
+def test_an_answer_for_all_is_not_about_a_hook_that_replaces_one_of_yours(project):
+    write_three(project)
+    project.write_hook("b-two")
+    code, text = _converse(project, ["trust"], ["a", "n"])
+    assert "Trust b-two, and let it replace your own hook? " in text
+    assert (code, text.count("Trust ")) == (1, 2)
+    assert [row["state"] for row in project.list_hooks() if row["scope"] == "project"] == [
+        "armed",
+        "untrusted",
+        "armed",
+    ]
+
+
+def test_a_hook_can_be_viewed_again(project):
+    write_three(project)
+    code, text = _converse(project, ["trust"], ["y", "view", "y", "q"])
+    asked = text.partition("Trust a-one?")[2]
+    assert (asked.count("| echo b-two\n"), asked.count("| echo a-one\n")) == (1, 0)
+    assert (code, read_states(project)) == (1, ["armed", "armed", "untrusted"])
+
+
+def test_of_a_hook_that_changed_the_diff_comes_first_and_then_all_files(project):
+    folder = project.write_hook("guard", scope="project", script="exit 2")
+    (folder / "notes").write_text("as before\n")
+    project.trust()
+    (folder / "scripts" / "run.sh").write_text("#!/bin/sh\nexit 0\n")
+    out = project.run("trust").stdout
+    order = [
+        "changed since it was trusted:",
+        "-exit 2",
+        "+exit 0",
+        "file  ",
+        "all files as they are now:",
+        "| as before",
+    ]
+    places = [out.index(text) for text in order]
+    assert places == sorted(places)
+    assert out.count("| exit 0\n") == 1
+
+
+def test_a_change_of_a_hook_with_long_files_can_still_be_confirmed(project):
+    folder = project.write_hook("guard", scope="project", script="exit 2")
+    (folder / "data").write_text("x" * (2 << 20))
+    project.trust()
+    (folder / "scripts" / "run.sh").write_text("#!/bin/sh\nexit 0\n")
+    code, text = _converse(project, ["trust"], ["y"])
+    assert "Its files are too long to be shown whole here: all that changed is above." in text
+    assert (code, "NOT SHOWN" in text) == (0, False)
+
+
+def test_what_waits_is_printed_for_programs_and_nothing_is_written(project):
+    folder = project.write_hook("changed", scope="project", script="exit 2")
+    project.write_hook("fine", scope="project")
+    project.write_hook("never", scope="project")
+    project.trust("changed", "fine")
+    project.run("deny", "never", "--yes")
+    (folder / "scripts/run.sh").write_text("#!/bin/sh\nexit 0\n")
+    (folder / "link").symlink_to("HOOK.md")
+    project.write_hook("new", scope="project", script="make check")
+    broken = project.write_hook("broken", scope="project")
+    (broken / "out").symlink_to("/etc/passwd")
+    before = (project.state / "trust.json").read_bytes()
+    done = project.run("trust", "--json")
+    rows = {row["name"]: row for row in json.loads(done.stdout)["waiting"]}
+    assert (done.returncode, sorted(rows)) == (1, ["broken", "changed", "new"])
+    changed, new = rows["changed"], rows["new"]
+    assert (changed["state"], new["state"], new["diff"], new["trusted_digest"]) == ("modified", "untrusted", None, None)
+    assert changed["digest"] != changed["trusted_digest"] == project_digest(project, "changed")
+    assert {"    -exit 2", "    +exit 0"} <= {*changed["diff"]}
+    files = {row["path"].removeprefix(f"{folder}/"): row for row in changed["files"]}
+    assert sorted(files) == ["HOOK.md", "link", "scripts/run.sh"]
+    assert (files["link"]["link_to"], files["scripts/run.sh"]["executable"]) == ("HOOK.md", True)
+    assert (new["uncovered"], rows["broken"]["digest"]) == (["make check"], None)
+    assert "out of" in rows["broken"]["error"] or "link" in rows["broken"]["error"]
+    assert (project.state / "trust.json").read_bytes() == before
+    assert [row["name"] for row in json.loads(project.run("trust", "new", "--json").stdout)["waiting"]] == ["new"]
+    done = project.run("trust", "fine", "--json")
+    assert (done.returncode, json.loads(done.stdout)["waiting"]) == (0, [])
+    assert project.run("trust", "--json", "--yes").returncode == 1
+
+
+def project_digest(project, name):
+    rows = json.loads(project.run("trust", "--list", "--json").stdout)["hooks"]
+    return next(row["digest"] for row in rows if row["name"] == name)
 
 
 def test_a_project_that_hides_trusted_hooks_is_asked_about(project):
@@ -234,7 +352,8 @@ def test_check_names_a_trusted_hook_that_is_gone(project):
     assert project.run("check").stdout == "all good\n"
     folder.rename(project.base / "away")
     done = project.run("check")
-    expected = f"warning: {folder}/HOOK.md\n    hook 'guard': {GONE_TEXT}\n0 errors, 1 warning\n"
+    reason = GONE_TEXT.partition(": ")[2]
+    expected = f"warning: {folder}/HOOK.md\n    hook 'guard' does not run: {reason}\n0 errors, 1 warning\n"
     assert (done.returncode, done.stdout) == (0, expected)
     assert project.run("check", "--strict").returncode == 1
     (diagnostic,) = json.loads(project.run("check", "--json").stdout)["diagnostics"]

@@ -8,8 +8,9 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -25,7 +26,7 @@ VECTORS = load_vectors()
 IN_LIBRARY = [vector for vector in VECTORS if has_library_part(vector)]
 BY_ID = {vector.id: vector for vector in VECTORS}
 FIRST = set({vector.clause: vector.id for vector in reversed(VECTORS)}.values())  # of every clause
-ONE_IN = 40  # so many vectors are tried by the command line in `make test`; `make test-long` tries the others
+ONE_IN = 40  # so many vectors are tried by the command line in `make test-documents`; `make test-long` tries the others
 OF_PROCESSES = ("S16", "S17")  # time, signals, what a hook is started with
 CLAUSES = {f"S{number}" for number in (*range(1, 26), *range(29, 33), *range(35, 38))}  # the others are about a library
 
@@ -43,19 +44,43 @@ def _start(vector: Vector) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     return functools.partial(forked.run, apart=apart)
 
 
-@pytest.mark.parametrize("vector", IN_LIBRARY, ids=_id)
-def test_in_process(vector: Vector) -> None:
-    assert check_in_process(vector, run_process=forked.run) == []
+def _split(vectors: Sequence[Vector], size: int) -> list[Any]:
+    """Return the vectors in parts, each of one clause: so many tests of their own would take longer to report than to run."""
+    clauses = [list(found) for _, found in groupby(vectors, key=lambda vector: vector.clause)]
+    parts = [clause[at : at + size] for clause in clauses for at in range(0, len(clause), size)]
+    return [pytest.param(part, id=f"{part[0].id} and {len(part) - 1} more") for part in parts]
 
 
-def _mark(vector: Vector) -> Any:
-    is_short = vector.id in FIRST or crc32(vector.id.encode()) % ONE_IN == 0
-    return pytest.param(vector, id=vector.id, marks=() if is_short else pytest.mark.long)
+def _find_errors(vectors: Sequence[Vector], check: Callable[[Vector], list[str]]) -> dict[str, list[str]]:
+    """Return what is wrong, by vector."""
+    return {vector.id: errors for vector in vectors if (errors := check(vector))}
 
 
-@pytest.mark.parametrize("vector", [_mark(vector) for vector in VECTORS])
+@pytest.mark.document
+@pytest.mark.parametrize("vectors", _split(IN_LIBRARY, 40))
+def test_in_process(vectors: list[Vector]) -> None:
+    assert _find_errors(vectors, functools.partial(check_in_process, run_process=forked.run)) == {}
+
+
+def _is_short(vector: Vector) -> bool:
+    return vector.id in FIRST or crc32(vector.id.encode()) % ONE_IN == 0
+
+
+@pytest.mark.parametrize("vector", [vector for vector in VECTORS if vector.id in FIRST], ids=_id)
 def test_command_line(vector: Vector) -> None:
     assert check_command(vector, run_process=_start(vector)) == []
+
+
+@pytest.mark.document
+@pytest.mark.parametrize("vector", [v for v in VECTORS if _is_short(v) and v.id not in FIRST], ids=_id)
+def test_command_line_of_some(vector: Vector) -> None:
+    assert check_command(vector, run_process=_start(vector)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("vectors", _split([vector for vector in VECTORS if not _is_short(vector)], 10))
+def test_command_line_of_the_others(vectors: list[Vector]) -> None:
+    assert _find_errors(vectors, lambda vector: check_command(vector, run_process=_start(vector))) == {}
 
 
 @pytest.mark.long

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from boathook.core.interpreters import is_interpreter, is_python, list_interpreter_names, remove_version
+from tests.tables import try_each
 
 
-@pytest.mark.parametrize("name", list_interpreter_names())
+@try_each("name", list_interpreter_names())
 def test_every_name_that_is_handed_over_is_one_of_an_interpreter(name: str) -> None:
     assert is_interpreter(name)
 

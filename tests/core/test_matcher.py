@@ -340,6 +340,26 @@ def test_a_long_value_is_shortened_in_the_reason():
     assert len(matcher.explain_mismatch(Event.of("pre-agent-turn", prompt="x" * 9999))) < 300
 
 
+OUTPUT = Matcher(fields=(("tool_output", compile_pattern("ghp_")),))
+
+
+def test_the_texts_in_an_output_are_searched_in_any_shape():
+    for output, is_matched in (
+        ("a ghp_1", True),
+        ("plain", False),
+        ("", False),
+        ({"stdout": "ghp_1", "code": 0}, True),
+        ({"stdout": "plain"}, False),
+        ([{"type": "text", "text": "ghp_1"}], True),
+        ([], False),
+        (None, True),
+        (7, True),
+    ):
+        event = Event.of("post-tool-call", tool_name="Shell", tool_input={}, tool_output=output)
+        assert (OUTPUT.explain_mismatch(event) == "") is is_matched, output
+    assert OUTPUT.explain_mismatch(Event.of("post-tool-call", tool_name="Shell", tool_input={})) == ""
+
+
 def test_trust_changes_how_the_patterns_of_fields_are_searched():
     limited = STARTUP.limit_engines()
     assert limited.fields[0][1].engines == LINEAR_ENGINE

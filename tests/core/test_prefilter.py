@@ -189,9 +189,9 @@ def test_a_pattern_that_is_not_simple_has_no_prefilter_words(source):
 
 
 def test_a_pattern_with_too_many_words_has_no_prefilter_words():
-    assert find_words("|".join(f"word{n}" for n in range(33))) is None
-    assert find_words("|".join(f"word{n}" for n in range(32))) == PrefilterWords(
-        tuple(f"word{n}" for n in range(32)), CONTAINS
+    assert find_words("|".join(f"word{n}" for n in range(257))) is None
+    assert find_words("|".join(f"word{n}" for n in range(256))) == PrefilterWords(
+        tuple(f"word{n}" for n in range(256)), CONTAINS
     )
 
 

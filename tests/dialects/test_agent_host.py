@@ -25,6 +25,7 @@ from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_known_tools, list_to
 from tests.core.builders import a_hook, json_values
 from tests.example_counts import count_examples
 from tests.scratch_project import ScratchProject
+from tests.tables import try_each
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/hosts"
 CAPTURED = sorted(FIXTURES.glob("*/*.json"))
@@ -36,10 +37,6 @@ BLOCK, ASK, ALLOW, STOP = Decision.BLOCK, Decision.ASK, Decision.ALLOW, Decision
 
 def host_of(path: Path) -> str:
     return path.parent.name.removesuffix(PASCAL)
-
-
-def shown(path: Path) -> str:
-    return f"{path.parent.name} {path.stem}"
 
 
 def read(path: Path) -> Event:
@@ -97,7 +94,7 @@ MAPPED = {
 FAILURES = {"kimi-cli/PostToolUse.ReadFile": "post-tool-call-failure"}  # a file that is not there
 
 
-@pytest.mark.parametrize("path", CAPTURED, ids=shown)
+@try_each("path", CAPTURED)
 def test_a_captured_payload_is_of_the_kind_in_its_name(path):
     name = path.name.split(".")[0]
     wanted = MAPPED.get(path.parent.name, {}).get(name) or SPELLINGS[name].name
@@ -105,7 +102,7 @@ def test_a_captured_payload_is_of_the_kind_in_its_name(path):
     assert read(path).kind.name == wanted
 
 
-@pytest.mark.parametrize("path", CAPTURED, ids=shown)
+@try_each("path", CAPTURED)
 def test_a_captured_payload_needs_no_name_beside_it_if_it_has_one(path):
     if any(json.loads(path.read_text()).get(key) for key in ("hook_event_name", "hookName")):
         beside = read(path)
@@ -113,7 +110,7 @@ def test_a_captured_payload_needs_no_name_beside_it_if_it_has_one(path):
         assert (alone.kind, alone.session_id, alone.data) == (beside.kind, beside.session_id, beside.data)
 
 
-@pytest.mark.parametrize("path", CAPTURED, ids=shown)
+@try_each("path", CAPTURED)
 def test_session_and_folder_are_found_under_the_names_of_every_host(path):
     payload, event = json.loads(path.read_text()), read(path)
     if event.kind is not UNMAPPED:
@@ -123,7 +120,7 @@ def test_session_and_folder_are_found_under_the_names_of_every_host(path):
         assert (event.session_id, event.work_dir) == (session, folder)
 
 
-@pytest.mark.parametrize("path", CAPTURED, ids=shown)
+@try_each("path", CAPTURED)
 def test_every_value_of_a_payload_is_kept(path):
     payload, event = json.loads(path.read_text()), read(path)
     reported = json.dumps([event.session_id, event.work_dir, event.timestamp, event.data])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from boathook.dialects.claude import (
 from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_NAME
 from tests.core.builders import a_settings_hook, json_objects, json_values
+from tests.tables import try_each
 
 HOST = find_host_dialect("claude")
 CAPTURED = sorted((Path(__file__).parent.parent / "fixtures/claude-code").glob("*.json"))
@@ -299,8 +301,7 @@ EVERYWHERE = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("title", EVERYWHERE)
+@try_each("title name", product(EVERYWHERE, NAMES))
 def test_an_answer_means_at_every_event_what_that_event_can_do(title, name):
     end, expected = EVERYWHERE[title]
     assert answer_to(a_call(name), end) == expected(name)

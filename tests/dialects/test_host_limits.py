@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from boathook.hosts.tool_names import CLAUDE_TOOLS
 from tests import forked
 from tests.core.builders import a_hook
 from tests.scratch_project import ScratchProject
+from tests.tables import try_each
 
 End = tuple[int, object, str]
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -313,8 +315,13 @@ def test_a_key_that_only_an_agent_itself_sends_outweighs_one_that_it_was_not_kno
     assert detect_caller(load_host("claude"), {**fields, "cursor_version": "3"}, {}) == "cursor"
 
 
-@pytest.mark.parametrize("tool", sorted({*load_host("cursor").tools, *CLAUDE_TOOLS, *load_host("vscode").tools}))
-@pytest.mark.parametrize("more", [{}, {"timestamp": "t"}, {"hook_event_name": "BeforeTool"}], ids=str)
+@try_each(
+    "tool more",
+    product(
+        sorted({*load_host("cursor").tools, *CLAUDE_TOOLS, *load_host("vscode").tools}),
+        [{}, {"timestamp": "t"}, {"hook_event_name": "BeforeTool"}],
+    ),
+)
 def test_cursor_is_recognized_by_its_version_with_every_tool(tool, more):
     fields = {"cursor_version": "1.7.2", "tool_name": tool, **more}
     assert detect_caller(load_host("claude"), fields, {b"COPILOT_CLI": b"1"}) == "cursor"

@@ -91,8 +91,12 @@ WRONG_EVENTS = {
         "which event? Name it as an argument, or as 'event_type' in the JSON (boathook events lists them)",
     ),
     "an unknown name": (b"{}", "PreToolUs", "unknown event 'PreToolUs' (did you mean 'PreToolUse'?)"),
-    "an empty name": (b"{}", "", "unknown event ''"),
-    "an unknown name inside": (b'{"event_type": "x"}', None, "unknown event 'x'"),
+    "an empty name": (b"{}", "", "unknown event ''. List the events with: boathook events"),
+    "an unknown name inside": (
+        b'{"event_type": "x"}',
+        None,
+        "unknown event 'x'. List the events with: boathook events",
+    ),
     "two names": (
         b'{"event_type": "Stop"}',
         "PreToolUse",

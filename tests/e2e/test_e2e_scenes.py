@@ -11,7 +11,6 @@ from e2e.scenes import (
     FORBIDDEN,
     GUARD,
     MADE,
-    NEWCOMER,
     OTHER,
     RAN,
     REFUSED,
@@ -29,17 +28,22 @@ def request(body: str) -> Request:
 
 
 def block(**changes: object) -> dict[str, object]:
-    record = {"event": "pre-tool-call", "host": "claude", "decision": "block", "hooks": [{"hook": GUARD}]}
+    record = {
+        "event": "pre-tool-call",
+        "host": "claude",
+        "decision": "block",
+        "hooks": [{"hook": GUARD, "decision": "block"}],
+    }
     return {**record, "reasons": [f"{REASON}\nand more"], **changes}
 
 
-def newcomer(**changes: object) -> Observation:
+def after_setup(**changes: object) -> Observation:
     fields = {"requests": [request("do it"), request(f"error: {REASON}")], "ledger": [block()], **changes}
-    return Observation("claude", "newcomer", **fields)
+    return Observation("claude", "setup-claude", **fields)
 
 
 def test_a_guard_that_blocked_is_seen():
-    assert list(NEWCOMER.complaints(newcomer())) == []
+    assert list(SCENES["setup-claude"].complaints(after_setup())) == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_a_guard_that_blocked_is_seen():
     ],
 )
 def test_a_guard_that_did_not_is_complained_of(changes, complaint):
-    assert complaint in "; ".join(NEWCOMER.complaints(newcomer(**changes)))
+    assert complaint in "; ".join(SCENES["setup-claude"].complaints(after_setup(**changes)))
 
 
 @pytest.mark.parametrize(("hosts", "fine"), [(["copilot"], True), (["copilot", "claude"], False), ([], False)])

@@ -155,7 +155,12 @@ ANSWERS = {
         {},
         (1, b"", b"boathook: unknown event 'PreToolUs' (did you mean 'PreToolUse'?)\n"),
     ),
-    "an empty name": ("empty", "", {}, (1, b"", b"boathook: unknown event ''\n")),
+    "an empty name": (
+        "empty",
+        "",
+        {},
+        (1, b"", b"boathook: unknown event ''. List the events with: boathook events\n"),
+    ),
     "no JSON": (
         "empty",
         "Stop",

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 
 import pytest
 
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog
-from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT, PERSON_NOTICE
+from boathook.core.event import PRE_SESSION
+from boathook.core.notices import COUNT_NAMES, NEAR_MISS_COUNT, PERSON_NOTICE, UNTRUSTED_COUNT, WAITING_NOTICE
 from boathook.core.outcome import Outcome
-from boathook.core.verdict import FAILED, Run, Verdict
+from boathook.core.verdict import FAILED, Run, Skip, Verdict
 from boathook.dialects.dialect import NATIVE, find_host_dialect
+from boathook.entry import fast_path
 from boathook.entry.fast_path import NEAR_MISSES, REPORTED_TO_PERSON, _prove_nothing_to_do
 from boathook.entry.options import parse_options
 from boathook.entry.session_notices import add_session_notices
 from boathook.hosts.host import HostEvent, list_host_names, load_host
 from boathook.install.probe import make_probe_event
 from boathook.process.sessions import Sessions
+from tests import forked
 from tests.core.builders import a_hook
+from tests.scratch_project import HOOK_ENTRY
 
 HIDING = [name for name in list_host_names() if load_host(name).message_unseen]
 UNTRUSTED = {"untrusted": 2}
@@ -48,6 +53,8 @@ def add(sessions: Sessions, host: str, verdict: Verdict, counts: dict[str, int])
 
 def test_the_agents_that_hide_messages_are_known_and_can_inform_the_model():
     assert (NEAR_MISSES, REPORTED_TO_PERSON) == (NEAR_MISS_COUNT, PERSON_NOTICE)
+    assert (fast_path.UNTRUSTED, fast_path.WAITING) == (UNTRUSTED_COUNT, WAITING_NOTICE)
+    assert PRE_SESSION.name == fast_path.SESSION_START
     assert {*HIDING} == {"cline", "codex", "copilot", "kimi-code", "qwen"}
     assert all(any(row.reaches_model for row in load_host(host).events) for host in HIDING)
 
@@ -152,6 +159,83 @@ def test_an_agent_that_shows_messages_reports_near_misses_once(tmp_path):
     assert add(sessions, "claude", make_verdict("claude", row), {NEAR_MISS_COUNT: 3}) == ((), "")
 
 
+WAITING = "2 hooks of this project wait for your review: boathook trust"
+STARTS = {
+    host: row
+    for host in list_host_names()
+    for row in load_host(host).events
+    if row.kind is PRE_SESSION and row.is_installed
+}
+
+
+@pytest.mark.parametrize("host", STARTS)
+def test_the_start_of_a_session_reports_once_how_many_hooks_wait_for_a_review(tmp_path, host):
+    sessions, dialect = Sessions(str(tmp_path / "sessions")), find_host_dialect(host)
+    start = make_verdict(host, STARTS[host])
+    counts = {"untrusted": 2, "broken": 1, "gone": 1}
+    told, stderr = add_session_notices(start, counts, dialect, sessions)
+    if host in HIDING:
+        # The model gets the number, as soon as it can.
+        assert (told.system_message, stderr, "waiting" in sessions.load_reported("s1")) == ((), "", False)
+        return
+    expected = () if dialect.shows_stderr else (WAITING,)
+    assert (told.system_message, told.additional_context, stderr) == (expected, (), WAITING)
+    # A session that was compacted or cleared starts again, and is still the same.
+    assert add_session_notices(start, counts, dialect, sessions) == (start, "")
+    other = start.replace(original=start.original.replace(session_id="s2"))
+    assert add_session_notices(other, {"untrusted": 1}, dialect, sessions)[1] == (
+        "1 hook of this project waits for your review: boathook trust"
+    )
+
+
+def test_waiting_hooks_are_not_reported_later_in_a_session_or_without_any_or_twice_at_one_event(tmp_path):
+    sessions, dialect = Sessions(str(tmp_path / "sessions")), find_host_dialect("claude")
+    call, start = find_row("claude", has_context=True, has_tool=True), make_verdict("claude", STARTS["claude"])
+    assert call is not None
+    for verdict, counts in ((make_verdict("claude", call), UNTRUSTED), (start, {"broken": 1, "hidden": 1})):
+        assert add_session_notices(verdict, counts, dialect, sessions) == (verdict, "")
+    # Hooks for this event are named, with what to do.
+    named = start.replace(skipped=(Skip("x", "y", is_warning=True, state="untrusted", count_name="untrusted"),))
+    assert add_session_notices(named, UNTRUSTED, dialect, sessions) == (named, "")
+    assert add_session_notices(start, UNTRUSTED, dialect, sessions) == (start, "")
+
+
+def test_what_waits_and_near_misses_are_two_lines(tmp_path):
+    sessions, dialect = Sessions(str(tmp_path / "sessions")), find_host_dialect("claude")
+    start = make_verdict("claude", STARTS["claude"])
+    told, stderr = add_session_notices(start, {**UNTRUSTED, NEAR_MISS_COUNT: 1}, dialect, sessions)
+    near = "1 folder or file looks like a hook but is not read. See: boathook check"
+    assert (told.system_message, stderr) == ((WAITING, near), f"{WAITING}\n{near}")
+
+
+def test_a_project_with_hooks_in_all_states_counts_those_that_wait(project):
+    names = ("changed", "denied", "fine", "new", "newer")
+    for name in names:
+        project.write_hook(name, scope="project", fields={"matcher": "{tool: Never}"})
+    project.trust("changed", "fine")
+    project.run("deny", "denied", "--yes")
+    (project.hooks_folder("project") / "changed/scripts/run.sh").write_text("#!/bin/sh\n")
+    sentence = "3 hooks of this project wait for your review: boathook trust"
+    for program in (["-m", "boathook", "run"], ["-I", "-S", HOOK_ENTRY]):
+        session = f"session{program[0]}"
+        told = [start_session(project, program, session) for _ in range(3)]
+        assert told == [{"systemMessage": sentence}, {}, {}]
+        assert start_session(project, program, f"{session}-later") == {"systemMessage": sentence}
+    project.trust()
+    assert start_session(project, ["-I", "-S", HOOK_ENTRY], "trusted") == {}
+
+
+def start_session(project, program, session):
+    """Return what Claude Code is answered at the start of a session."""
+    event = {"hook_event_name": "SessionStart", "session_id": session, "cwd": str(project.path), "source": "startup"}
+    argv = [sys.executable, *program, "--host", "claude"]
+    done = forked.run(
+        argv, input=json.dumps(event), text=True, cwd=project.path, env=project.environment, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout or "{}")
+
+
 def test_an_event_without_a_session_is_a_session_of_its_own(tmp_path):
     sessions = Sessions(str(tmp_path / "sessions"))
     row = find_row("copilot", has_context=True)
@@ -202,3 +286,11 @@ def test_the_fast_path_leaves_an_event_to_the_engine_until_everything_is_reporte
                 sessions.forget_failures(session)
                 sessions.take_refusal(session)
                 assert is_proved(host, data), (host, row)
+    for host, row in STARTS.items():
+        data = make_probe_event(load_host(host), row, str(project.path))
+        sessions.forget("boathookdoctor")
+        # To the model, where messages are hidden.
+        is_told = bool(counts) and row.reaches_model if host in HIDING else UNTRUSTED_COUNT in counts
+        assert is_proved(host, data) == (not is_told and NEAR_MISS_COUNT not in counts), host
+        sessions.note_reported("boathookdoctor", frozenset({PERSON_NOTICE, WAITING_NOTICE, *counts}))
+        assert is_proved(host, data), host

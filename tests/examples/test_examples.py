@@ -19,6 +19,7 @@ from boathook.hook_tests.case_file import load_cases
 from boathook.hook_tests.case_runner import PASSED, TODO, CaseRules, RunSetup, run_cases
 from boathook.sources.hook_md.folder import read_hook
 from tests.examples.example_project import ROOT, ExampleProject
+from tests.tables import try_each
 
 EXAMPLES = ROOT / "examples"
 HOOKS = sorted(folder for folder in (EXAMPLES / "hooks").iterdir() if folder.is_dir())
@@ -38,6 +39,7 @@ def project(tmp_path: Path) -> ExampleProject:
 
 
 @pytest.mark.parametrize("folder", HOOKS, ids=NAMES)
+@pytest.mark.document
 def test_an_example_passes_its_tests(folder: Path) -> None:
     hook, _ = read_hook(str(folder / "HOOK.md"), str(folder), USER)
     path = str(folder / "tests.txt")
@@ -74,7 +76,7 @@ def imported(name: str, patch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("entry", CORPUS, ids=lambda entry: f"{entry['expect']}: {entry['command']}")
+@try_each("entry", CORPUS)
 def test_a_command_of_the_corpus_is_judged_as_expected(entry: dict[str, str], judge: Callable[[str, str], Any]) -> None:
     finding = judge(entry["command"], WORK_DIR)
     assert (finding.decision if finding else "pass") == entry["expect"]

@@ -33,6 +33,7 @@ RECORDED_PROJECT, RECORDED_HOME = "/home/user/project", "/home/user"
 pytestmark = [
     pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq on the PATH, as these hooks do"),
     pytest.mark.one_at_a_time,
+    pytest.mark.document,
 ]
 
 # what a host that is not Claude Code calls the same things; what it does not know at all is None

@@ -99,6 +99,8 @@ class FaultProject(ScratchProject):
     def __init__(self, base: Path) -> None:
         super().__init__(base, trust_all=True)
         self.mark = f"fault-{uuid.uuid4().hex}"
+        # What ran before cannot carry the mark, and need not be read each time.
+        self.older = frozenset(os.listdir("/proc"))
         self.make_folders()
         for folder in (self.hooks, self.config / "hooks", self.scratch):
             folder.mkdir(parents=True)
@@ -221,7 +223,7 @@ class FaultProject(ScratchProject):
 
     def list_survivors(self) -> list[str]:
         """Return every process that carries the mark of this project, zombies aside."""
-        return processes_with(self.mark.encode())
+        return processes_with(self.mark.encode(), self.older)
 
     def wait_until_gone(self, seconds: float = 30.0) -> list[str]:
         """Wait until no process of this project is left; return those that are."""
@@ -312,11 +314,11 @@ def _all(file: IO[bytes]) -> bytes:
     return file.read()
 
 
-def processes_with(mark: bytes) -> list[str]:
-    """Find processes by a mark in their environment or command line, or by its beginning as their name."""
+def processes_with(mark: bytes, older: frozenset[str] = frozenset()) -> list[str]:
+    """Find processes, but for older ones, by a mark in their environment or command line, or by its beginning as their name."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        if int(pid) == os.getpid():
+        if int(pid) == os.getpid() or pid in older:
             continue
         message = b"".join(_read(f"/proc/{pid}/{name}") for name in ("environ", "cmdline"))
         if mark in message or _read(f"/proc/{pid}/comm").rstrip() == mark[:NAME_LENGTH]:

@@ -26,6 +26,7 @@ from boathook.inprocess.contexts import (
 from boathook.inprocess.json_values import to_json_value
 from tests.core.builders import json_values
 from tests.inprocess.builders import EVERY, FAULT, fresh
+from tests.tables import try_each
 
 MAY_CHANGE = {
     "pre-tool-call": "args",
@@ -39,7 +40,7 @@ FIELDS = [(kind, field.name) for kind, context in EVERY.items() for field in dat
 NEW = object()
 
 
-@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=" ".join)
+@try_each("kind field", FIELDS)
 def test_a_hook_changes_what_the_event_allows_and_nothing_else(kind, field):
     context = EVERY[kind]
     if MAY_CHANGE.get(kind) == field:

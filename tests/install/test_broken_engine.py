@@ -23,6 +23,8 @@ from boathook.process.supervisor import HOOK_ENTRY
 from boathook.sources.installed_line import parse_command
 from tests.install.helpers import context_of, file_of, install, state, target_of, uninstall
 
+pytestmark = pytest.mark.installed
+
 R = "REASON"
 SPECIFIC = "hookSpecificOutput"
 

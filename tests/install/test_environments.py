@@ -23,6 +23,9 @@ from boathook.install.probe import make_probe_event
 from boathook.install.status import find_installed_entries
 from tests.install.helpers import target_of
 
+# Each makes an environment of its own.
+pytestmark = pytest.mark.installed
+
 HOSTS = [setup for setup in list_setups() if setup.format != PLUGIN]
 # Where environments are, below a home folder.
 LAYOUTS = ("venv", ".local/share/pipx/venvs/boathook", ".local/share/uv/tools/boathook")
@@ -37,15 +40,26 @@ for host in sys.argv[1:]:
 LIBRARIES = Path(click.__file__).parents[1]
 
 
-def _make_environment(folder: Path, python: str = sys.executable) -> Path:
-    """Make a virtual environment with a copy of this package and of the libraries it needs."""
-    subprocess.run([python, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True, capture_output=True)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    _copy_package(packages)
-    for path in LIBRARIES.iterdir():
-        if path.name.split(".")[0] in ("yaml", "_yaml", "re2", "_re2", "regex", "click", "rich"):
-            (packages / path.name).symlink_to(path)
+@pytest.fixture(scope="session")
+def whole_environment(tmp_path_factory) -> Path:
+    """Make a virtual environment with a copy of this package and of the libraries it needs; tests take copies of it."""
+    folder = tmp_path_factory.mktemp("environment") / "whole"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, capture_output=True)
+    _copy_package(_find_packages(folder))
+    _link_libraries(folder, ("yaml", "_yaml", "re2", "_re2", "regex", "click", "rich"))
     return folder
+
+
+def _link_libraries(env: Path, names: tuple[str, ...]) -> None:
+    for path in LIBRARIES.iterdir():
+        if path.name.split(".")[0] in names:
+            (_find_packages(env) / path.name).symlink_to(path)
+
+
+def _remove_libraries(env: Path, names: tuple[str, ...]) -> None:
+    for path in _find_packages(env).iterdir():
+        if path.name.split(".")[0] in names:
+            path.unlink()
 
 
 def _copy_package(packages: Path) -> None:
@@ -59,9 +73,11 @@ def _find_packages(env: Path) -> Path:
 
 
 @pytest.fixture
-def env(project, request):
+def env(project, request, whole_environment):
     """Return an environment with boathook, and write a guard that blocks every tool call."""
-    folder = _make_environment(project.home / getattr(request, "param", LAYOUTS[0]))
+    folder = project.home / getattr(request, "param", LAYOUTS[0])
+    # Nothing that the tests use in an environment has its path.
+    shutil.copytree(whole_environment, folder, symlinks=True)
     project.write_hook("guard", script=f"echo {OWN_REASON} >&2; exit 2")
     return folder
 
@@ -167,19 +183,24 @@ def test_an_environment_is_moved_and_repaired(project, env):
     assert {row["state"] for host in hosts for row in host["statuses"] if row["scope"] == USER} == {"installed"}
 
 
-def test_a_package_is_removed_and_installed_again_in_place(project, env):
+# What each agent is told of an engine that is gone is the same whatever is missing: above all agents are asked, here some.
+in_some_agents = pytest.mark.parametrize(
+    "hosts",
+    [_keep_hosts("claude", "cline", "windsurf"), pytest.param(HOSTS, marks=pytest.mark.long)],
+    ids=["some agents", "all agents"],
+)
+
+
+@in_some_agents
+def test_a_package_is_removed_and_installed_again_in_place(project, env, hosts):
     _install(project, env)
     shutil.rmtree(_find_packages(env) / "boathook")
-    _check_all(project, ABSENT_REASON)
+    _check_all(project, ABSENT_REASON, hosts)
     _copy_package(_find_packages(env))
     _check_all(project, OWN_REASON, _keep_hosts("claude", "copilot", "qwen", "vscode"))
 
 
-# How another Python comes into an environment: made again by it, or its link leads to it, as after an upgrade of the system.
-def _make_again(env: Path, python: str) -> None:
-    _make_environment(env, python)
-
-
+# Another Python comes into an environment when its link leads to it, as after an upgrade of the system.
 def _link_anew(env: Path, python: str) -> None:
     for path in (env / "bin").glob("python*"):
         path.unlink()
@@ -227,24 +248,22 @@ def test_a_base_python_that_is_gone(project, env):
     _check_all(project, ABSENT_REASON, few)
 
 
-# What happens without each library: RE2 has a substitute.
-@pytest.mark.parametrize(
-    ("names", "reason"),
-    [
-        (("yaml", "_yaml"), ABSENT_REASON),
-        (("re2", "_re2"), OWN_REASON),
-        (("regex",), OWN_REASON),
-        (("re2", "_re2", "regex"), OWN_REASON),
-    ],
-    ids=["yaml", "re2", "regex", "re2 and regex"],
-)
-def test_a_library_is_missing(project, env, names, reason):
-    hosts = HOSTS if names[0] == "yaml" else _keep_hosts("claude", "kimi-code")
+@in_some_agents
+def test_a_library_without_a_substitute_is_missing(project, env, hosts):
     _install(project, env, hosts)
-    for path in _find_packages(env).iterdir():
-        if path.name.split(".")[0] in names:
-            path.unlink()
-    _check_all(project, reason, hosts)
+    _remove_libraries(env, ("yaml", "_yaml"))
+    _check_all(project, ABSENT_REASON, hosts)
+
+
+def test_a_library_with_a_substitute_is_missing(project, env):
+    hosts = _keep_hosts("claude", "kimi-code")
+    _install(project, env, hosts)
+    for names in (("re2", "_re2"), ("regex",), ("re2", "_re2", "regex")):
+        _remove_libraries(env, names)
+        _check_all(project, OWN_REASON, hosts)
+        _link_libraries(env, names)
+        # What was compiled without a library is no matter of the next.
+        shutil.rmtree(project.cache, ignore_errors=True)
 
 
 @pytest.mark.parametrize("names", [("re2", "_re2"), ("regex",), ("re2", "_re2", "regex")], ids="+".join)
@@ -255,9 +274,7 @@ def test_a_guard_whose_pattern_needs_a_missing_library_refuses(project, env, nam
         script=f"echo {OWN_REASON} >&2; exit 2",
         fields={"matcher": "{tool: '^(?!x)boat.*', pattern: '(?!x)'}"},
     )
-    for path in _find_packages(env).iterdir():
-        if path.name.split(".")[0] in names:
-            path.unlink()
+    _remove_libraries(env, names)
     setup = _keep_hosts("claude")[0]
     code, answer, text = _ask(project, setup, _find_lines(project, setup)["PreToolUse"], "pre-tool-call")
     assert _is_refused(code, answer), text

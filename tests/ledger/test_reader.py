@@ -135,17 +135,21 @@ def test_a_number_of_a_link_has_at_most_18_digits():
     assert found == [ChainLink(10**18 - 1, "0" * 64, "0" * 64), None, None]
 
 
+LOG_OPTIONS = {"follow": False, "count": None, "everything": True, "is_utc": False}
+WHY_OPTIONS = {"is_utc": False, "text": None, "tool": None, "tool_input": None}
+
+
 def read_everything(folder: Path, id: str) -> list[int]:  # noqa: A002
     """Let every command read a ledger; return their exit codes."""
     state = str(folder)
     for as_json in (True, False):
         codes = [
-            show_log.callback(state=state, follow=False, as_json=as_json),
-            show_why.callback(id=id, state=state, as_json=as_json),
+            show_log.callback(state=state, as_json=as_json, **LOG_OPTIONS),
+            show_why.callback(id=id, state=state, as_json=as_json, **WHY_OPTIONS),
             show_stats.callback(since=None, state=state, as_json=as_json),
             verify_ledger.callback(state=state, as_json=as_json),
         ]
-    show_log.callback(state=state, follow=False, as_json=False, hook="x", event="Stop")
+    show_log.callback(state=state, as_json=False, **LOG_OPTIONS, hook="x", event="Stop")
     return codes
 
 
@@ -232,7 +236,7 @@ def test_no_reader_raises_with_any_value_in_a_field_of_a_record(tmp_path_factory
     reader = LedgerReader(str(folder))
     found = list(reader.read())
     for record in found:
-        show_why.callback(id=record["id"], state=str(folder), as_json=False)
+        show_why.callback(id=record["id"], state=str(folder), as_json=False, **WHY_OPTIONS)
     lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
     assert len(found) + reader.invalid_lines == lines  # what is not given is counted
 

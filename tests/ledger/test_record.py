@@ -99,6 +99,16 @@ def test_a_record_shows_what_happened_without_the_secrets():
     assert must_sync(made)
 
 
+def test_a_record_has_the_folder_of_the_event_if_that_is_not_the_project():
+    event = a_call("ls")
+    verdict = Verdict(event, event, NO, ()).replace(id="abc")
+    folders = {"/w/sub": "/w/sub", "/w": None, "": None}
+    for folder, expected in folders.items():
+        around = {**AROUND, "folder": folder}
+        made = make_dispatch_record(verdict, around, time="2026-01-31T12:00:00.000Z", seconds=0.0)
+        assert made.get("folder") == expected
+
+
 def test_a_change_is_kept_with_both_digests_and_the_new_input():
     before, after = a_call("ls"), a_call("ls --token abcdef")
     outcome = Outcome(Decision.NONE, output="other", contexts=("one", "two"))

@@ -24,7 +24,7 @@ from tests import forked
 
 from .scripted_model import Refusal, ScriptedModel
 
-pytestmark = pytest.mark.one_at_a_time
+pytestmark = [pytest.mark.one_at_a_time, pytest.mark.remote]
 CHAT, OTHER_CHAT = "openai-chat:gpt-4o", "openai-chat:gpt-4o-mini"
 TOOL = {"event_type": "pre-tool-call", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
 TURN = {"event_type": "pre-agent-turn", "prompt": "héllo", "session_id": "s"}

@@ -24,6 +24,8 @@ from tests import forked
 
 from .scripted_model import Refusal, ScriptedModel
 
+pytestmark = pytest.mark.remote
+
 ASK = "from boathook.process.remote_hooks import run_remote_hook; sys.exit(run_remote_hook())"
 CHAT, RESPONSES, CLAUDE = "openai-chat:gpt-4o", "openai:gpt-5-mini", "anthropic:claude-haiku-4-5"
 LIMIT = 1 << 20

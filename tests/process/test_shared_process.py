@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import boathook
 from boathook.core.shared_frames import HookFrame, find_frame_end, read_frames
 from boathook.guards.code_cache import CodeCache
 from boathook.process import hook_runner
+from tests.example_counts import count_examples
 from tests.packs.toy_packs import PACK, PASS, find_pack, make_script, write_pack
 from tests.scratch_project import CALL, make_project
 
@@ -100,7 +101,7 @@ def test_a_guard_does_in_a_shared_process_what_it_does_alone_and_its_neighbours_
     assert starts <= 2
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=count_examples(25))
 @given(guards=st.lists(st.tuples(st.sampled_from([*SCRIPTS]), st.booleans()), min_size=2, max_size=6))
 def test_any_guards_in_one_process_are_as_if_each_had_its_own(tmp_path_factory, guards):
     project = make_project(tmp_path_factory.mktemp("shared") / "base")
@@ -296,3 +297,37 @@ def test_a_module_of_lib_that_does_more_than_define_things_is_imported_by_each_h
     shared, _ = dispatch(project, shares=True)
     assert describe(shared) == describe(alone)
     assert "b" in [run.outcome.reason for run in shared.runs]
+
+
+EXITS_AT_IMPORT = [
+    "import os; os._exit(0)",
+    "import sys; sys.exit(0)",
+    "raise SystemExit",
+    "import deeper",
+    "from os import _exit; _exit(0)",
+    "import harmless, os; os._exit(0)",
+]
+
+
+@pytest.mark.parametrize("text", EXITS_AT_IMPORT)
+def test_a_module_of_lib_that_ends_the_program_when_it_is_imported_is_a_failure_and_not_a_guard_without_opinion(
+    project, text
+):
+    scripts = {"a": make_script(PASS, "import common"), "b": make_script("return ask('b')")}
+    lib = {"common.py": f"{text}\n", "deeper.py": "import os\nos._exit(0)\n", "harmless.py": "X = 1\n"}
+    write_pack(find_pack(project), {**scripts, "c": scripts["a"]}, lib=lib)
+    for shares in (False, True):
+        verdict, _ = dispatch(project, shares=shares)
+        assert [f"{run.hook.name[-1]} {run.status}" for run in verdict.runs] == ["a failed", "b ok", "c failed"]
+        assert "ended the program while it was imported (exit code 0)" in verdict.runs[0].error
+        assert verdict.decision.word == "ask"
+    fields = {"c": {"on_failure": "block"}}
+    write_pack(find_pack(project), {**scripts, "c": scripts["a"]}, lib=lib, fields=fields)
+    assert {dispatch(project, shares=shares)[0].decision.word for shares in (False, True)} == {"block"}
+
+
+def test_what_a_module_of_lib_takes_from_os_ends_the_process_once_it_is_imported(project):
+    scripts = {name: make_script("common.leave(2)", "import common") for name in ("a", "b")}
+    write_pack(find_pack(project), scripts, lib={"common.py": "from os import _exit as leave\n"})
+    for shares in (False, True):
+        assert [run.outcome.decision.word for run in dispatch(project, shares=shares)[0].runs] == ["block"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -73,6 +74,53 @@ def test_what_is_wrong_in_hooks_toml_is_an_error_and_the_hooks_stay(pack, text, 
     pack.write_hooks_toml("user", text)
     assert load_states() == {"acme/guards:a": ARMED, "acme/guards:b": ARMED}
     assert [found for found in list_messages() if message in found] == list_messages() != []
+
+
+@pytest.mark.parametrize("wrong", ["acme = 1", "guards = {}", '"acme/other" = ["a"]', '"acme/x" = { on = 3 }'])
+def test_one_wrong_entry_below_packs_is_named_and_leaves_the_others(pack, wrong):
+    write_pack(find_pack(pack), {"a": PASS, "b": PASS})
+    pack.write_hooks_toml("user", f'[packs]\n{wrong}\n[packs."{PACK}"]\noff = ["b"]\n')
+    assert load_states() == {"acme/guards:a": ARMED, "acme/guards:b": DISABLED}
+    errors = [one for one in load_catalog(trust_all=True).diagnostics if one.level == "error"]
+    assert [one.key.startswith(f'packs."{wrong.split(" =")[0].strip(chr(34))}"') for one in errors] == [True]
+
+
+SETTINGS = f'''
+[packs."{PACK}".a]
+protectd = ["main"]
+protected = ["main"]
+[packs."{PACK}".none]
+x = 1
+[packs."{PACK}".free]
+anything = 1
+'''
+
+
+def test_a_setting_that_a_hook_does_not_know_is_an_error_everywhere(pack):
+    fields = {"a": {"settings": "[protected, free]"}, "none": {"settings": "[]"}}
+    write_pack(find_pack(pack), {"a": PASS, "none": PASS, "free": PASS}, fields=fields)
+    pack.write_hooks_toml("user", SETTINGS)
+    first = "the hook 'acme/guards:a' has no setting 'protectd'"
+    assert list_messages() == [
+        f"{first} | did you mean 'protected'?",
+        "the hook 'acme/guards:none' has no setting 'x' | remove it: the hook has no settings",
+    ]
+    for command in ("check", "doctor", "list"):
+        done = pack.run(command)
+        assert "has no setting 'protectd'" in done.stdout + done.stderr, command
+    told = [skip["why"] for skip in pack.dispatch("by hook_entry")["skipped"]]
+    assert sum(first in why and "did you mean 'protected'?" in why for why in told) == 1
+
+
+def test_events_do_not_quote_the_settings_that_an_unreviewed_pack_knows(pack):
+    fields = {"a": {"settings": "[protected-by-nobody]"}, "off": {"settings": "[protected-by-nobody]"}}
+    write_pack(find_pack(pack, "project"), {"a": PASS, "off": PASS}, default=["a"], fields=fields)
+    text = "".join(f'[packs."{PACK}".{name}]\nprotected-by-nobod = 1\n' for name in ("a", "off"))
+    pack.write_hooks_toml("user", text)
+    assert "protected-by-nobody" not in json.dumps(pack.dispatch())
+    assert "did you mean 'protected-by-nobody'?" in pack.run("check").stdout
+    pack.trust()
+    assert "did you mean 'protected-by-nobody'?" in json.dumps(pack.dispatch())
 
 
 def test_a_pack_that_is_not_here_is_a_warning_because_another_project_may_have_it(pack):
@@ -175,6 +223,94 @@ def test_a_pack_of_a_project_replaces_a_hook_of_the_users_unless_it_is_protected
         ("acme/guards:b", "project", SHADOWED),
         ("acme/guards:b", "user", ARMED),
     ]
+
+
+def test_the_user_can_turn_a_protected_hook_of_a_pack_off_and_a_project_cannot(pack):
+    write_pack(find_pack(pack), {"a": PASS, "b": PASS}, fields={"a": {"protected": True}, "b": {"protected": True}})
+    # Neither by a pack of the same name nor by its hooks.toml.
+    write_pack(find_pack(pack, "project"), {"a": PASS})
+    lines = '[[hooks.disable]]\nname = "acme/guards:a"\n'
+    pack.write_hooks_toml("project", f'[packs."{PACK}"]\noff = ["a", "b"]\n{lines}')
+    states = {hook.name: hook.state for hook in load_catalog().hooks if hook.scope == "user"}
+    assert states == {"acme/guards:a": ARMED, "acme/guards:b": ARMED}
+    pack.write_hooks_toml("user", lines)
+    messages = list_messages("warning")
+    assert any("'acme/guards:a' is protected, so it is not disabled; run: boathook pack off" in one for one in messages)
+    pack.write_hooks_toml("user", f'[packs."{PACK}"]\noff = ["a"]\n')
+    states = {hook.name: hook.state for hook in load_catalog().hooks if hook.scope == "user"}
+    assert states == {"acme/guards:a": DISABLED, "acme/guards:b": ARMED}
+
+
+PROMPT = {"event_type": "pre-agent-turn", "session_id": "s", "user_input": "hello"}
+
+
+def add_pack(project):
+    source = write_pack(project.base / "guards", {"a": PASS, "b": PASS}, default=["a"])
+    done = project.run("pack", "add", str(source), "--name", PACK, "--yes")
+    assert done.returncode == 0, done.stderr
+    return find_pack(project)
+
+
+def remove_folder(folder):
+    shutil.rmtree(folder)
+
+
+def remove_hooks(folder):
+    shutil.rmtree(folder / "hooks")
+
+
+def open_to_others(folder):
+    folder.chmod(0o777)
+
+
+@pytest.mark.parametrize("spoil", [remove_folder, remove_hooks, open_to_others])
+def test_a_pack_that_cannot_be_read_refuses_tool_calls_and_nothing_else(pack, spoil):
+    folder = add_pack(pack)
+    assert pack.dispatch("by hook_entry")["decision"] == "none"
+    spoil(folder)
+    for way in ("in process", "by hook_entry", "by hook_entry"):
+        verdict = pack.dispatch(way)
+        assert (verdict["decision"], list_runs(verdict)) == ("block", [(PACK, "refused", "block")])
+        assert "the pack 'acme/guards' cannot be read" in verdict["reasons"][0]
+        assert f"boathook pack remove {PACK}" in verdict["reasons"][0]
+        turn = pack.dispatch(way, PROMPT)
+        assert (turn["decision"], len(turn["skipped"])) == ("none", 1)
+    assert [(row["name"], row["state"]) for row in pack.list_hooks()] == [(PACK, INVALID)]
+    checked = pack.run("check")
+    assert (checked.returncode, checked.stdout.count("error:")) == (1, 1)
+    # The person decides: the setting of a broken boathook, or the pack is removed.
+    pack.write_hooks_toml("user", '[hooks]\nbroken = "allow"\n')
+    verdict = pack.dispatch("by hook_entry")
+    assert (verdict["decision"], len(verdict["skipped"])) == ("none", 1)
+    pack.write_hooks_toml("user", "")
+    assert pack.dispatch("by hook_entry")["decision"] == "block"
+    assert pack.run("pack", "remove", PACK, "--yes").returncode == 0
+    verdict = pack.dispatch("by hook_entry")
+    assert (verdict["decision"], verdict["skipped"]) == ("none", [])
+
+
+def test_the_configuration_of_a_pack_that_cannot_be_read_is_not_a_mistake(pack):
+    pack.write_hooks_toml("user", f'[packs."{PACK}"]\non = ["b"]\n[packs."{PACK}".a]\nx = 1\n')
+    shutil.rmtree(add_pack(pack))
+    assert ["cannot be read" in one for one in list_messages()] == [True]
+    assert list_messages("warning") == []
+
+
+def test_a_project_cannot_refuse_calls_by_a_lock_or_by_a_pack_that_cannot_be_read(pack):
+    write_pack(find_pack(pack, "project"), {"a": PASS})
+    shutil.rmtree(find_pack(pack, "project") / "hooks")
+    lock = '[packs."acme/gone"]\norigin = "x"\nversion = "1"\n[packs."acme/gone".files]\n'
+    (pack.path / ".agents/packs.lock").write_text(f"version = 1\n{lock}")
+    verdict = pack.dispatch()
+    assert (verdict["decision"], len(verdict["skipped"])) == ("none", 1)
+
+
+def test_a_damaged_lock_is_an_error_and_the_packs_run(pack):
+    add_pack(pack)
+    (pack.config / "packs.lock").write_text("version = 9\n")
+    verdict = pack.dispatch()
+    assert (list_runs(verdict), len(verdict["skipped"])) == ([("acme/guards:a", "ok", "none")], 1)
+    assert "packs.lock cannot be read" in verdict["skipped"][0]["why"]
 
 
 def test_code_in_lib_is_importable_by_its_name_in_every_process(pack):

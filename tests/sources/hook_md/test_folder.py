@@ -238,7 +238,7 @@ def test_a_hook_without_entry_point_is_reported(project):
     folder = project.write_hook("guard", script=None)
     why = "no entry point: none of scripts/run, scripts/run.sh, scripts/run.py is a file"
     (hook,) = load(project).catalog.hooks
-    reported = Diagnostic(str(folder / "HOOK.md"), None, "", ERROR, why, "add scripts/run.sh")
+    reported = Diagnostic(str(folder / "HOOK.md"), None, "", ERROR, why, f"add {folder}/scripts/run.sh")
     assert (hook.state, hook.state_reason, hook.diagnostics) == (NO_ENTRY, why, (reported,))
 
 

@@ -78,6 +78,7 @@ network: true
 imports: project
 process: shared
 dialect: claude
+settings: [word, limit]
 metadata:
   author: me
   tags: [a, 1, true, ~, '2']
@@ -87,6 +88,7 @@ metadata:
         PLAIN.replace(
             trigger="PreToolUse",
             matcher=Matcher(compile_pattern("Shell"), compile_pattern("rm -rf")),
+            known_settings=("word", "limit"),
             timeout=1.5,
             background=True,
             priority=7,
