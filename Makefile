@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+SITE_READY := $(VENV)/.site-ready
 
 help: ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -20,34 +21,48 @@ $(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)
 
+$(SITE_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	@touch $(SITE_READY)
+
 demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
-test test-long: export PYTHONDONTWRITEBYTECODE =
+test test-documents test-installed test-remote test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote'
+
+test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
 
 test-long: $(READY) ## the longer tests: every vector by the command line, faults in process, type errors, other versions of Python, how time grows with the size of an input, matching without RE2
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
 
+test-installed: $(READY) ## installations: the README word for word, with a wheel, in a clean home; those that are upgraded, moved, broken, repaired
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'installed and not long'
+
+test-remote: $(READY) ## hooks that ask a model or a server, on loopback
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'remote and not long'
+
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py
 
-test-hooks: $(READY) ## boathook test for every shipped hook: the standard pack and the examples
+test-hooks: $(READY) ## boathook test for the hooks of this repository: the standard pack, the examples, and its own
 	$(BIN)/python scripts/test_shipped_hooks.py
 
 explore: $(READY) ## the properties of the tests with random examples for SECONDS (60); SEED= for one round again
 	$(BIN)/python scripts/explore.py --seconds $(or $(SECONDS),60) $(addprefix --seed ,$(SEED))
 
-check: $(READY) ## lint, types, layers, generated docs
+quick-check: $(READY) ## the quick part of check: lint, layers, generated docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pyright
-	$(BIN)/mypy typing_tests/good.py && $(BIN)/pyright typing_tests/good.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/generate_docs.py --check
+
+check: quick-check ## lint, types, layers, generated docs
+	$(BIN)/mypy
+	$(BIN)/pyright
 
 PLATFORM ?= musllinux_1_2_x86_64
 wheel: $(READY) ## build the wheel into dist/
@@ -84,6 +99,15 @@ e2e-all: $(READY) ## the same in all nine agents that can be run
 docs: $(READY) ## make the generated parts of the documentation again
 	$(BIN)/python scripts/generate_docs.py
 
+picture: $(READY) ## make the picture of the README again, from what the commands print
+	$(BIN)/python scripts/make_picture.py
+
+site: $(SITE_READY) ## build the documentation site into build/site, strictly: no dead link, no page without a place
+	$(BIN)/python scripts/make_site.py
+
+snapshots: $(READY) ## write anew what commands print (tests/cli/snapshots); look at the difference before you commit it
+	UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/cli/test_snapshots.py
+
 format: $(READY) ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -92,4 +116,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-long test-as-user test-hooks explore check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs format clean
+.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs picture site snapshots format clean

@@ -1,12 +1,15 @@
-"""What a wheel needs depends on the C library: google-re2 has no wheels for musl (Alpine), where `regex` alone is the engine."""
+"""What a package says and needs: the README without links into the repository, and dependencies for its C library."""
 
-# The wheel for all other systems is `py3-none-any`. On musl, a build from source or `make wheel-musl` has no google-re2;
-# installers prefer the wheel with the more specific tag. No marker of a requirement can name the C library (ADR 25).
+# google-re2 has no wheels for musl (Alpine), where `regex` alone is the engine. The wheel for all other systems is
+# `py3-none-any`. On musl, a build from source or `make wheel-musl` has no google-re2; installers prefer the wheel with the
+# more specific tag. No marker of a requirement can name the C library (ADR 25).
 
 from __future__ import annotations
 
 import os
+import re
 import sysconfig
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -22,17 +25,42 @@ def is_for_musl() -> bool:
     return "musl" in platform
 
 
-class DependenciesHook(MetadataHookInterface):
+# The repository has no public address yet, so that a link of the README would lead nowhere on the page of a package index. There
+# the text of each link stays, without its target, and the pictures are left out. With an address, make the links absolute here.
+_PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n*")
+_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+_WHERE = "The documentation is in the folder `docs` of the source distribution; `boathook --help` has the rest.\n"
+
+
+def write_package_readme(text: str) -> str:
+    """Return the README as the page of a package: without links and pictures of the repository."""
+    without_pictures = _PICTURE.sub("", text)
+    return f"{_LINK.sub(lambda link: link[1], without_pictures).rstrip()}\n\n{_WHERE}"
+
+
+class PackageHook(MetadataHookInterface):
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
+        readme = Path(self.root, "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": write_package_readme(readme)}
         skipped = "google-re2" if is_for_musl() else None
         metadata["dependencies"] = [one for one in DEPENDENCIES if not skipped or not one.startswith(skipped)]
 
 
-class TagHook(BuildHookInterface[Any]):
+# For people without a clone: `boathook new --from`, and `python -m boathook.testing.conformance`.
+EXTRA_FOLDERS = {
+    "examples/hooks": "boathook/examples",
+    "conformance/vectors": "boathook/testing/conformance_vectors",
+}
+
+
+class WheelHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        # An editable install finds these folders in the clone.
+        if version == "standard":
+            build_data["force_include"] |= {str(Path(self.root, name)): place for name, place in EXTRA_FOLDERS.items()}
         if platform := os.environ.get(PLATFORM_VARIABLE):
             build_data["tag"] = f"py3-none-{platform}"

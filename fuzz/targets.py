@@ -357,10 +357,11 @@ def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
 
     def run(data: bytes) -> tuple[int, bytes]:
         lines: list[bytes] = []
-        home = scratch().encode()
-        with _patched(lines, {b"HOME": home, b"PATH": b"/usr/bin:/bin"}):
-            fast_path._find_answer(parse_options(["--host", host]), data)
-            code = run_once.main(["--host", host], data)
+        home = scratch()
+        arguments = ["--host", host, "--project", home]
+        with _patched(lines, {b"HOME": home.encode(), b"PATH": b"/usr/bin:/bin"}):
+            fast_path._find_answer(parse_options(arguments), data)
+            code = run_once.main(arguments, data)
         return code, b"".join(lines)
 
     return run

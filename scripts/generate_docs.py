@@ -9,18 +9,23 @@ import json
 import re
 import runpy
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any
 
 import click
 from click.testing import CliRunner
+from generate_api import write_api_page
 from generate_fields import write_fields_page
 from generate_forms import write_forms_page
+from generate_hosts import format_codes, write_host_pages, write_hosts_page
+from generate_indexes import DECISIONS, write_decisions_page, write_schemas_page
+from generate_man import MAN_FOLDER, write_man_pages
 from generate_pack import write_pack_page
 from generate_schemas import FOLDER as SCHEMA_FOLDER
 from generate_schemas import write_schemas
+from generate_visibility import write_visibility_page
 
 import boathook
 from boathook import errors
@@ -35,26 +40,8 @@ from boathook.core.matcher import list_matcher_keys
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.tool_kinds import ADDRESS, COMMAND, MARKS_OF_KINDS, MCP, PATH, TOOLS_OF_KINDS
 from boathook.dialects.claude import DEFAULT_FIELDS
-from boathook.hosts.capability_table import (
-    CAPABILITY_WORDS,
-    CASE_LEGEND,
-    CONTINUE_WORDS,
-    LEGEND,
-    make_capability_table,
-)
 from boathook.hosts.claude import UNMAPPED_CLAUDE_EVENTS
 from boathook.hosts.claude_events import CLAUDE_EVENTS, HookEvent
-from boathook.hosts.host import (
-    CAPABILITIES,
-    SUBAGENT_KIND,
-    Host,
-    HostEvent,
-    find_subagent_call,
-    list_derived_kinds,
-    list_host_names,
-    load_host,
-)
-from boathook.hosts.setup import load_setup
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, list_tool_names
 from boathook.inprocess import matching
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS, CONTEXT_CLASSES, Context
@@ -62,11 +49,9 @@ from boathook.inprocess.hooks import list_decorators
 from boathook.inprocess.layers import FAILURE_MODES
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.stack import Stack
-from boathook.system.locations import OWN_FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"
-PAGES = ROOT / "docs/how-to/hosts"
 TESTS = ROOT / "tests"
 PACKAGE = ROOT / "src/boathook"
 MADE = "<!-- made by scripts/generate_docs.py: change the code, then run `make docs` -->\n\n"
@@ -80,7 +65,7 @@ def events() -> str:
         "",
         MADE.strip(),
         "",
-        f"{len(canonical)} canonical events and {len(extensions)} extensions. Any spelling may stand in `trigger` and on the",
+        f"{len(canonical)} canonical events and {len(extensions)} extensions. You can use any spelling in `trigger` and on the",
         "command line; a hook reads its own author's spelling back.",
         "",
         "| event | also spelled | own fields | `matcher` may have | a block means |",
@@ -115,9 +100,9 @@ def settings() -> str:
     lines += [
         "",
         "*reported*: such an event cannot be refused; the text goes to the person as a system message.",
-        "*also plain text*: what a command prints there is context even if it is no JSON.",
+        "*also plain text*: what a command prints there is context even if it is not JSON.",
         "",
-        "On standard input every hook finds `session_id`, `cwd`, `hook_event_name` and all that the host sent. Hosts differ",
+        "On standard input every hook finds `session_id`, `cwd`, `hook_event_name` and everything that the host sent. Hosts differ",
         "in what they send, so these fields are filled in if they are left out:",
         "",
         "| event | fields that are always there, and their value if the host leaves them out |",
@@ -174,7 +159,7 @@ def tools() -> str:
         "|---|---|---|",
     ]
     lines += [
-        f"| `{name}` | {_codes(TOOL_INPUT_KEYS[name])} | {_codes(others)} |"
+        f"| `{name}` | {format_codes(TOOL_INPUT_KEYS[name])} | {format_codes(others)} |"
         for name, others in list_tool_names().items()
     ]
     lines += ["", *_list_tool_kinds()]
@@ -202,233 +187,11 @@ def _list_tool_kinds() -> list[str]:
     for kind, names in rows.items():
         marks = [(parts, shape) for one, parts, shape in MARKS_OF_KINDS if one == kind] or [((), "")]
         for number, (parts, shape) in enumerate(marks):
-            tools_of_kind = _codes(names) if number == 0 else ""
+            tools_of_kind = format_codes(names) if number == 0 else ""
             any_name = "every tool of an MCP server" if kind == MCP else "any"
-            shown = _codes(part.strip("_") for part in parts if part) or any_name
+            shown = format_codes(part.strip("_") for part in parts if part) or any_name
             lines.append(f"| `{kind}` | {tools_of_kind} | {shown} | {KEYS_OF_SHAPES.get(shape, '–')} |")
     return [*lines, "", "A shell command that has a patch in it is also of the kind `writes`."]
-
-
-def _codes(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def hosts() -> str:
-    """Give the reference of the hosts: how they are known, what they can do, how it is said."""
-    tables = [load_host(name) for name in list_host_names()]
-    lines = [
-        "# Hosts",
-        "",
-        MADE.strip(),
-        "",
-        "The agents whose protocols `boathook run --host` speaks. *Run*: payloads were captured from that version, and answers",
-        "were seen to work there, with a scripted model. *Read*: known only from documentation or source code.",
-        "",
-        "| `--host` | agent | evidence |",
-        "|---|---|---|",
-        *(f"| `{host.name}` | {host.title} | {host.evidence} |" for host in tables),
-        "",
-        "## What hooks can do there",
-        "",
-        ", ".join(f"{letter} {meaning}" for letter, meaning in LEGEND) + ".",
-        f"{CASE_LEGEND}.",
-        "",
-        f"| event | {' | '.join(list_host_names())} |",
-        f"|---|{'---|' * len(list_host_names())}",
-        *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in make_capability_table()),
-        "",
-        "If an agent cannot do what a hook wants, you get a message, in the agent or on stderr. A question becomes a refusal where",
-        "something can be refused, and a stop becomes a block; a new input becomes a refusal that names it, a new output",
-        "is dropped, and context is shown to you.",
-        "",
-        "## What you see there",
-        "",
-        "Where a message reaches a person, as tried: that a hook is not trusted, failed or cannot be read, or what cannot be",
-        "expressed.",
-        "Where it does not, the model gets a notice once in a session, by count only, and is asked to inform you.",
-        "The ledger has everything.",
-        "",
-        "| agent | messages are shown in | not shown in | the model gets it at |",
-        "|---|---|---|---|",
-        *(f"| {host.title} | {' | '.join(_list_visibility(host))} |" for host in tables),
-    ]
-    for host in tables:
-        lines += _host(host)
-    return "\n".join(lines) + "\n"
-
-
-def _list_visibility(host: Host) -> tuple[str, str, str]:
-    events = [f"`{row.name}`" for row in host.events if row.reaches_model and row.is_installed]
-    hidden = host.message_unseen or ("–" if host.message_seen else "not tried")
-    return host.message_seen or "not tried", hidden, ", ".join(events) if host.message_unseen else "–"
-
-
-def _format_template(template: tuple[tuple[str, Any], ...]) -> str:
-    pairs = [(place, str(value).lower() if isinstance(value, bool) else value) for place, value in template]
-    return ", ".join(f"{place} {'…' if value in ('$', '$text') else value}" for place, value in pairs)
-
-
-def _host(host: Host) -> list[str]:
-    at = [
-        " or ".join(f"`{place}`" for place in places)
-        for places in (host.event_keys, host.session_keys, host.folder_keys)
-    ]
-    lines = [
-        "",
-        f"## {host.title}",
-        "",
-        f"Event in {at[0]}, session in {at[1]}, folder {f'in {at[2]}' if at[2] else 'not named: the one where it runs'}.",
-        *([f"{host.block_side_effect}."] if host.block_side_effect else []),
-        *([f"It also sends {_codes(host.subagent_events)} for its subagents."] if host.subagent_events else []),
-        "",
-        "| event | here | answers |",
-        "|---|---|---|",
-    ]
-    for row in host.events:
-        templates = {name: row.get_template(name) for name in CAPABILITIES if row.get_template(name)}
-        answers = [f"{name}: `{_format_template(template)}`" for name, template in templates.items()]
-        lines.append(f"| `{row.name}` | `{row.kind_name}` | {'; '.join(answers) or '–'} |")
-    if host.unmapped_events:
-        lines += ["", f"Events that boathook does not use, so their answer is empty: {_codes(host.unmapped_events)}."]
-    lines += ["", "| tool | here | keys with other names |", "|---|---|---|"]
-    for name, (ours, renames) in host.tools.items():
-        keys = [f"`{place}` → `{key}`" if place else f"no `{key}`" for place, key in renames if place != key]
-        lines.append(f"| `{name}` | `{ours}` | {', '.join(keys) or '–'} |")
-    return lines
-
-
-# Pages of hosts: written by hand, but for what stands between two marks
-
-PART = re.compile(
-    r"(<!-- generated: (?P<part>[a-z]+)(?: of (?P<host>[a-z-]+))?; `make docs` -->\n).*?(<!-- end -->)", re.DOTALL
-)
-KINDS_OF_AGENTS = {
-    kind
-    for name in list_host_names()
-    for row in load_host(name).events
-    for kind in (*row.kind_names, *list_derived_kinds(load_host(name), row))
-}
-
-
-def pages() -> Iterator[tuple[Path, str]]:
-    """Give the pages of hosts with their generated parts made anew."""
-    for path in [PAGES / "README.md", *(PAGES / f"{name}.md" for name in list_host_names())]:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        if not PART.search(text):
-            raise SystemExit(f"{path} has no part to be generated: see another page of a host")
-        yield path, PART.sub(_part, text)
-
-
-def _part(found: re.Match[str]) -> str:
-    lines = PARTS[found["part"]](found["host"])
-    return found[1] + "".join(f"{line}\n" for line in lines) + found[4]
-
-
-def _files_of(name: str) -> Iterator[str]:
-    """Return where the files of a host are, and how all of it is known."""
-    setup, host = load_setup(name), load_host(name)
-    variable, below = setup.home
-    path = "/".join(part for part in ("~", below, setup.user_file) if part)
-    moved = f" (`{variable}` moves it)" if variable else ""
-    where = f"`{setup.project_file}`" if setup.project_file else "–: it has no hooks of a project"
-    yield from (
-        "| | |",
-        "|---|---|",
-        f"| for all your projects | `{path}`{moved} |",
-        f"| for one, `--project` | {where} |",
-    )
-    ways = (("", setup.runs_itself), ("at times ", setup.may_run_too))
-    own_sources = ", ".join(f"{when}{_codes(names)}" for when, names in ways if names) or "none"
-    yield f"| the project is | {_describe_project(host)} |"
-    yield f"| sources that it runs itself | {own_sources}: {setup.evidence} |"
-    shown, hidden, _ = _list_visibility(host)
-    yield f"| messages are shown in | {shown} |"
-    if host.message_unseen:
-        yield f"| not in | {hidden}: there the model gets a notice once in a session, and is asked to inform you |"
-    if host.subagent_events:
-        yield f"| sent for subagents, too | {_codes(host.subagent_events)} |"
-    yield f"| evidence | {host.evidence} |"
-
-
-def _describe_project(host: Host) -> str:
-    texts = []
-    for place in host.project_at:
-        if place == OWN_FOLDER:
-            texts.append("the folder in which it starts boathook")
-        elif place.startswith("$"):
-            texts.append(f"what the variable `{place[1:]}` names")
-        else:
-            texts.append(f"what `{place}` of its payload names")
-    return ", else ".join(texts)
-
-
-def _capabilities_of(name: str) -> Iterator[str]:
-    """Say what hooks can do in a host, event by event."""
-    host, setup = load_host(name), load_setup(name)
-    unanswered, derived, missing = [], [], []
-    yield from ("| event | there | hooks can |", "|---|---|---|")
-    for kind in KINDS:
-        rows = [row for row in host.events if kind.name in row.kind_names and row.name in setup.events]
-        if kind.name == SUBAGENT_KIND and (call := find_subagent_call(host)) is not None:
-            rows = [call, *rows]
-        if rows and (words := _describe_capabilities(host, rows[0])):
-            yield f"| `{kind.name}` | {_there(kind, rows)} | {words} |"
-        elif rows:
-            unanswered.append(kind.name)
-        elif any(kind.name in list_derived_kinds(host, row) for row in host.events):
-            derived.append(kind.name)
-        elif kind.name in KINDS_OF_AGENTS:
-            missing.append(kind.name)
-    notes = [
-        "\\*: known only from its documentation; everything else was seen in a run."
-        if host.version
-        else "All of this is known only from its documentation."
-    ]
-    if unanswered:
-        notes.append(f"Hooks run, but only you see their answers: {_codes(unanswered)}.")
-    if derived:
-        notes.append(
-            f"Derived from a stop that no hook blocked; hooks run, but only you see their answers: {_codes(derived)}."
-        )
-    if missing:
-        notes.append(f"It does not have these events, so hooks for them never run: {_codes(missing)}.")
-    yield from ("", *notes)
-
-
-def _there(kind: EventKind, rows: list[HostEvent]) -> str:
-    names = ", ".join(f"`{row.name}`" for row in rows)
-    if rows[0].kind_name == "pre-tool-call" != kind.name:
-        return f"`{rows[0].name}` of the tool that starts it"
-    return f"{names} of a tool that failed" if kind.name not in {row.kind_name for row in rows} else names
-
-
-def _describe_capabilities(host: Host, row: HostEvent) -> str:
-    words = []
-    for name in CAPABILITIES:
-        _, word = CAPABILITY_WORDS[name]
-        if name == "block" and row.continues_agent:
-            _, word = CONTINUE_WORDS
-        elif name == "block" and not row.kind.is_pre:
-            word = "send the model an objection"
-        if row.get_template(name):
-            words.append(word + ("\\*" if host.version and row.is_untested(name) else ""))
-    return ", ".join(words)
-
-
-def _overview(_: str | None) -> Iterator[str]:
-    """Give all hosts, a line each."""
-    yield from (
-        "| agent | installed with | what is written for you | before a tool call hooks can |",
-        "|---|---|---|---|",
-    )
-    for name in list_host_names():
-        host, setup = load_host(name), load_setup(name)
-        path = "/".join(part for part in ("~", setup.home[1], setup.user_file) if part)
-        row = next(row for row in host.events if row.kind_name == "pre-tool-call")
-        yield f"| [{host.title}]({name}.md) | `boathook install {name}` | `{path}` | {_describe_capabilities(host, row)} |"
-
-
-PARTS: Mapping[str, Any] = {"files": _files_of, "capabilities": _capabilities_of, "overview": _overview}
 
 
 def matrix() -> str:
@@ -748,8 +511,14 @@ EXIT_CODES = """\
 | 2 | blocked, the reasons on stderr | | blocked or stopped by a hook | |
 | 3 | | | stopped although a hook refused that until its refusals were used up (`gate_lifted`) | |
 | 128 + n | ended by signal n | | ended by signal n | |
+| 141 | | the reader of the output has ended | the same | the same |
 
-Colour and tables are for terminals; a pipe gets plain text. `NO_COLOR` is honoured.
+Colour and tables that fit are for terminals; a pipe gets whole lines of plain text. With `NO_COLOR` nothing is coloured,
+bold or dim.
+
+To complete commands, options, names of hooks and ids of records in your shell, add `eval "$(boathook completion bash)"` to its
+startup file (`zsh` alike; `boathook completion --help` has fish). The wheel brings manual pages: `man boathook`,
+`man boathook-log`.
 """
 
 
@@ -814,24 +583,34 @@ def write_stub() -> str:
     return "\n".join(["# Generated from __init__.py by `make docs`.", *lines, ""])
 
 
-def main() -> int:
-    """Write or check the files; give the exit code."""
-    made = {
+def make_files() -> dict[Path, str]:
+    """Return every generated file, and its text."""
+    return {
         REFERENCE / "events.md": events(),
         REFERENCE / "fields.md": write_fields_page(MADE.strip()),
         REFERENCE / "settings.md": settings(),
         REFERENCE / "forms.md": write_forms_page(MADE.strip()),
         REFERENCE / "standard-pack.md": write_pack_page(MADE.strip()),
         REFERENCE / "tools.md": tools(),
-        REFERENCE / "hosts.md": hosts(),
+        REFERENCE / "hosts.md": write_hosts_page(MADE.strip()),
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "in-process.md": in_process(),
         REFERENCE / "faults.md": faults(),
         REFERENCE / "matrix.md": matrix(),
-        **dict(pages()),
+        REFERENCE / "api.md": write_api_page(MADE.strip()),
+        REFERENCE / "what-agents-show.md": write_visibility_page(MADE.strip()),
+        SCHEMA_FOLDER / "README.md": write_schemas_page(MADE.strip()),
+        DECISIONS / "README.md": write_decisions_page(MADE.strip()),
+        **dict(write_host_pages()),
         **dict(write_schemas()),
+        **dict(write_man_pages()),
         PACKAGE / "__init__.pyi": write_stub(),
     }
+
+
+def main() -> int:
+    """Write or check the files; give the exit code."""
+    made = make_files()
     stale = 0
     for path, text in made.items():
         old = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -845,7 +624,7 @@ def main() -> int:
                     old.splitlines(keepends=True), text.splitlines(keepends=True), path.name, "as the code says"
                 )
             )
-    for path in sorted({*SCHEMA_FOLDER.glob("*.json")} - {*made}):
+    for path in sorted({*SCHEMA_FOLDER.glob("*.json"), *MAN_FOLDER.glob("*.1")} - {*made}):
         stale = 1
         print(f"{path.name} is not generated any more: remove it")
     if stale:

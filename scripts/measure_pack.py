@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from corpus_contradictions import CommandKind, find_kind, is_contradicted
 
 from boathook.guards import GuardAnswer, GuardedCall
 
@@ -97,7 +98,8 @@ def make_scratch(folder: Path, *, is_dirty: bool) -> None:
     project = folder / "project"
     (project / "src").mkdir(parents=True)
     (folder / "outside").mkdir()
-    (folder / "home").mkdir()
+    for name in ("Desktop", "Documents", "Downloads"):
+        (folder / "home" / name).mkdir(parents=True)
     for name in ("src/lib.rs", "file.txt", "README.md", "old.txt"):
         (project / name).write_text("one\n")
     (project / ".gitignore").write_text("node_modules/\nbuild/\n")
@@ -155,6 +157,29 @@ def print_table(results: list[Result]) -> None:
         print(f"{name:44} {len(stop):5} {caught:7} {len(stop) - caught:7} {len(passed):6} {blocks:7} {asks:6}{share}")
 
 
+def count_contradictions(results: list[Result]) -> dict[str, int]:
+    """Count what the corpora want passed although one of them wants commands of the same kind stopped."""
+    judged = [one for one in results if one.case.group != _EVERYDAY]
+    stopped = {_find_case_kind(one.case) for one in judged if one.case.should_object}
+    passed = [one for one in judged if not one.case.should_object]
+    contradicted = [one for one in passed if is_contradicted(_find_case_kind(one.case), stopped)]
+    counts = {"pass": len(passed), "contradicted pass": len(contradicted)}
+    alarms = {"alarms": passed, "contradicted alarms": contradicted}
+    return counts | {name: sum(bool(one.decision) for one in some) for name, some in alarms.items()}
+
+
+def _find_case_kind(case: Case) -> CommandKind:
+    return find_kind(case.tool_input.get("command", ""), case.work_dir)
+
+
+def print_contradictions(counts: dict[str, int]) -> None:
+    alarms, excused = counts["alarms"], counts["contradicted alarms"]
+    if counts["pass"]:
+        print(f"false alarms: {alarms} of {counts['pass']} ({alarms / counts['pass']:.2%})")
+        rest, left = alarms - excused, counts["pass"] - counts["contradicted pass"]
+        print(f"without {excused} whose kind a corpus wants stopped: {rest} of {left} ({rest / left:.2%})")
+
+
 def print_guards(results: list[Result]) -> None:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for result in results:
@@ -178,7 +203,7 @@ def write_scores(results: list[Result], path: Path) -> None:
         count[f"{kind} {result.decision}"] += bool(result.decision)
         for name, answer in result.answers.items():
             guards[name][f"{kind} {answer.decision}"] += 1
-    counts = {"groups": groups, "guards": guards}
+    counts = {"groups": groups, "guards": guards, "contradictions": count_contradictions(results)}
     path.write_text(json.dumps(counts, indent=1, sort_keys=True) + "\n")
 
 
@@ -230,6 +255,7 @@ def main() -> None:
     print_shown(results, arguments.show)
     print_table(results)
     print_guards(results)
+    print_contradictions(count_contradictions(results))
     print_times(results)
     if arguments.write:
         write_scores(results, SCORES)

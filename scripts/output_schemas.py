@@ -9,8 +9,10 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
+from boathook.cli.doctor_firing import FIRING_WAYS
+from boathook.cli.doctor_hooks import RESULTS
 from boathook.core.approval import ANYWHERE, IN_PROJECT, IN_REPOSITORY
-from boathook.core.hook import ERROR, HANDLERS, IMPORTS, SANDBOX_LEVELS, SCOPES, WARNING
+from boathook.core.hook import ERROR, HANDLERS, IMPORTS, NOTE, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hook_tests.case import CORPUS, DECISION_WORDS
@@ -39,6 +41,11 @@ def _make_object(properties: dict[str, Schema]) -> Schema:
     required = [key for key in properties if not key.endswith("?")]
     plain = {key.removesuffix("?"): schema for key, schema in properties.items()}
     return {"type": "object", "properties": plain, "required": required}
+
+
+def _make_optional(properties: dict[str, Schema]) -> Schema:
+    """Return the schema of an object or null."""
+    return {**_make_object(properties), "type": ["object", "null"]}
 
 
 def _make_list(items: Schema) -> Schema:
@@ -88,7 +95,7 @@ _DIAGNOSTIC = _make_object(
         "path": _TEXT,
         "line": _INTEGER_OR_NULL,
         "key": _TEXT,
-        "level": _make_choice(ERROR, WARNING),
+        "level": _make_choice(ERROR, WARNING, NOTE),
         "message": _TEXT,
         "fix": _TEXT,
     }
@@ -179,14 +186,16 @@ _EXPLANATION = _make_object(
         "entry": _TEXT_OR_NULL,
         "path": _TEXT,
         "place": _TEXT,
+        "diagnostics": _make_list(_DIAGNOSTIC),
     }
 )
 _FINDING = _make_object(
     {
-        "level": _make_choice("ok", "note", WARNING, ERROR),
+        "level": _make_choice("ok", NOTE, WARNING, ERROR),
         "subject": _TEXT,
         "text": _TEXT,
         "fix": _TEXT,
+        "place": _TEXT,
     }
 )
 _HOOK_HEALTH = _make_object(
@@ -196,8 +205,15 @@ _HOOK_HEALTH = _make_object(
         "source": _TEXT,
         "event": _TEXT_OR_NULL,
         "state": _STATE,
-        "result": _make_choice("works", "fails", "not run"),
+        "path": _TEXT,
+        "result": _make_choice(*RESULTS),
         "ms": _NUMBER_OR_NULL,
+        "ledger": {
+            "anyOf": [
+                {"type": "null"},
+                _make_object(dict.fromkeys(("runs", "failures", "events", "days"), _INTEGER)),
+            ]
+        },
         "findings": _make_list(_FINDING),
     }
 )
@@ -273,13 +289,26 @@ _TRUST = _make_object(
         "repository": _TEXT_OR_NULL,
     }
 )
-_HOOK_STATS = _make_object(
+_WAITING = _make_object(
     {
-        "hook": _TEXT,
-        **dict.fromkeys(("runs", "blocks", "failures", "timeouts"), _INTEGER),
-        **dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), _NUMBER),
+        **dict.fromkeys(("name", "project", "identity", "event", "matcher", "error"), _TEXT),
+        "state": _STATE,
+        "override": _FLAG,
+        **dict.fromkeys(("digest", "trusted_digest"), _TEXT_OR_NULL),
+        "files": _make_list(
+            _make_object(
+                {"path": _TEXT, "bytes": _INTEGER, "sha256": _TEXT, "executable": _FLAG, "link_to": _TEXT_OR_NULL}
+            )
+        ),
+        "diff": {"type": ["array", "null"], "items": _TEXT},
+        **dict.fromkeys(("uncovered", "not_shown"), _TEXTS),
     }
 )
+_COUNTS_AND_TIMES = {
+    **dict.fromkeys(("runs", "blocks", "failures", "timeouts"), _INTEGER),
+    **dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), _NUMBER),
+}
+_HOOK_STATS = _make_object({"hook": _TEXT, **_COUNTS_AND_TIMES})
 _DIFFERENCE = _make_object(
     {
         "id": _TEXT,
@@ -403,29 +432,110 @@ _PACK = _make_object(
         "newer": _TEXT_OR_NULL,
     }
 )
+_SETUP_STEPS = _make_list(_make_object({"subject": _TEXT, "ok": _FLAG, "text": _TEXT}))
+_SETUP_AGENT = _make_object(
+    {
+        "host": _TEXT,
+        "program": _TEXT_OR_NULL,
+        "folder": _TEXT_OR_NULL,
+        "text": _TEXT,
+        "files": _TEXTS,
+        "problem": _TEXT_OR_NULL,
+        "guarded": _FLAG,
+        "guards": _INTEGER,
+        "weaker": _TEXTS,
+        "cannot": _TEXTS,
+    }
+)
+_HOOK_FILE = _make_object({**dict.fromkeys(("path", "about", "source", "title"), _TEXT), "count": _INTEGER})
 OUTPUT_SCHEMAS: dict[str, Schema] = {
+    "setup": _make_output(
+        "What was set up, or with --undo taken back; `ok` is false if the exit code is 1. `weaker` are guards that can do less.",
+        {
+            "ok": _FLAG,
+            "command": _make_choice("setup", "undo"),
+            "dry_run": _FLAG,
+            "changed": _FLAG,
+            "steps": _SETUP_STEPS,
+            "agents?": _make_list(_SETUP_AGENT),
+            "pack?": {"anyOf": [{"type": "null"}, _make_object({"name": _TEXT, "text": _TEXT})]},
+            "hook_files?": _make_list(_HOOK_FILE),
+            "sources?": _TEXTS,
+            "todo?": _TEXTS,
+            "planned?": _make_list(_make_object({"subject": _TEXT, "text": _TEXT, "files": _TEXTS})),
+            "warnings?": _TEXTS,
+        },
+    ),
     "run": _make_output("The verdict of one event.", _VERDICT),
     "list": _make_output(
         "All hooks, in running order. `unused_files` have hooks of sources that are not enabled.",
         {"hooks": _make_list(_HOOK), "built_in": _make_list(_BUILT_IN), "unused_files": _make_list(_UNUSED_FILE)},
     ),
+    "show": _make_output(
+        "Everything about one hook. `cost` is null if the ledger has no run of it.",
+        {
+            "hook": _HOOK,
+            "matcher_text": _TEXT,
+            "pack": _make_optional({"pack": _TEXT, "on_by_default": _FLAG, "settings": _make_map({})}),
+            "trust": _make_object(
+                {
+                    "needed": _FLAG,
+                    "state": _TEXT,
+                    "holds_in": {"enum": [None, *_EXTENTS]},
+                    **dict.fromkeys(("since", "digest", "reviewed_in"), _TEXT_OR_NULL),
+                }
+            ),
+            "agents": _make_list(
+                _make_object({"agent": _TEXT, "runs_itself": _FLAG, "can": _TEXTS, "unsupported": _TEXTS})
+            ),
+            "cost": _make_optional(_COUNTS_AND_TIMES),
+            "recent": _make_list(
+                _make_object(
+                    {
+                        **dict.fromkeys(("id", "time", "host", "project", "decision", "status"), _TEXT),
+                        "reason": _TEXT_OR_NULL,
+                        "ms": _NUMBER,
+                    }
+                )
+            ),
+            "tests": _make_object({"path": _TEXT_OR_NULL, "cases": _INTEGER}),
+            "files": _make_list(_make_object({"path": _TEXT, "bytes": _INTEGER, "executable": _FLAG})),
+            "body": _TEXT,
+            "others": _make_list(_make_object({"path": _TEXT, "scope": _SCOPE, "state": _STATE})),
+        },
+    ),
     "check": _make_output(
-        "What is wrong with hooks; `ok` is false if the exit code is 1.",
-        {"ok": _FLAG, "diagnostics": _make_list(_DIAGNOSTIC)},
+        "What is wrong with hooks; `ok` is false if the exit code is 1. `hooks` is the number of hooks that were checked.",
+        {"ok": _FLAG, "hooks": _INTEGER, "agents": _TEXTS, "diagnostics": _make_list(_DIAGNOSTIC)},
     ),
     "explain": _make_output(
         "The hooks of an event, in running order; `would_run` is null if that depends on a value that was not passed.",
-        {"event": _TEXT, "hooks": _make_list(_EXPLANATION), "built_in": _make_list(_EXPLANATION)},
+        {
+            "event": _TEXT,
+            "hooks": _make_list(_EXPLANATION),
+            "built_in": _make_list(_EXPLANATION),
+            "other_events": _make_map(_TEXTS),
+            "diagnostics": _make_list(_DIAGNOSTIC),
+        },
     ),
     "doctor": _make_output(
-        "Whether everything works; `ok` is false if any finding is an error.",
-        {"ok": _FLAG, "setup": _make_list(_FINDING), "hooks": _make_list(_HOOK_HEALTH)},
+        "Whether everything works; `ok` is false if the exit code is 1. `firing` says how hooks were fired.",
+        {
+            "ok": _FLAG,
+            "firing": _make_object({"way": _make_choice(*FIRING_WAYS), "text": _TEXT}),
+            "agents": _TEXTS,
+            "counts": _make_object(dict.fromkeys(RESULTS, _INTEGER)),
+            "setup": _make_list(_FINDING),
+            "hooks": _make_list(_HOOK_HEALTH),
+        },
     ),
     "install": _make_output(
         "What was changed for an agent, what is left to do, and per hook what the agent cannot do.",
         {**_INSTALLATION, "todo": _TEXTS, "unsupported": _make_map(_TEXTS)},
     ),
-    "uninstall": _make_output("What was changed for an agent.", _INSTALLATION),
+    "uninstall": _make_output(
+        "What was changed for an agent, and what is lost with it.", {**_INSTALLATION, "warnings": _TEXTS}
+    ),
     "status": _make_output(
         "Which agents call boathook; `ok` is false if any installation does not work. `unlocked_until` is the end of a pause.",
         {"ok": _FLAG, "hosts": _make_list(_HOST_STATUS), "notes": _TEXTS, "unlocked_until": _TEXT_OR_NULL},
@@ -454,10 +564,14 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             {name: _make_object(fields) for name, fields in _AGENT_LINES.items()},
         ),
     },
-    "trust": _make_output("Trust decisions (with --list).", {"hooks": _make_list(_TRUST)}),
+    "trust": _make_output(
+        "The hooks that wait for a decision, and with --list all decisions.",
+        {"hooks?": _make_list(_TRUST), "waiting?": _make_list(_WAITING)},
+    ),
     "log": {"description": "Records of the ledger, one object per line.", **_VERSIONED_RECORD},
     "why": _make_output(
-        "One record of the ledger, and the ends of its async hooks.", {"record": _RECORD, "ends": _make_list(_RECORD)}
+        "One record of the ledger, and the ends of its async hooks. With `trial`, the record of a call that did not happen.",
+        {"record": _RECORD, "ends": _make_list(_RECORD), "trial": _FLAG},
     ),
     "stats": _make_output("Counts and times of every hook.", {"hooks": _make_list(_HOOK_STATS)}),
     "test": _make_output(

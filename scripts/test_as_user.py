@@ -16,12 +16,14 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from memory_folder import mount_memory, unmount_memory
+
 ROOT = Path(__file__).resolve().parent.parent
 # Nobody, by its number: a system without such an account has the number all the same.
 UID = GID = 65534
 MARKERS = ("ordinary_user", "any_user")
 SELECTED = "ordinary_user or (any_user and not long)"
-LEFT_OUT = (".git", ".venv", ".e2e", ".hypothesis", ".*_cache", "__pycache__", "dist", "build")
+LEFT_OUT = (".git", ".venv", ".e2e", ".hypothesis", ".*_cache", "dist", "build")
 VERSION = "python" + sysconfig.get_python_version()
 
 
@@ -47,6 +49,7 @@ def main() -> int:
         own = folder / "own"
         own.mkdir(mode=0o700)
         os.chown(own, UID, GID)
+        mount_memory(own, 0o700, UID)
         env = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "CI") if name in os.environ}
         env |= {"HOME": str(own), "TMPDIR": str(own), "PYTHONPATH": str(folder / "checkout" / "src")}
         env |= {"LD_LIBRARY_PATH": str(folder / "python" / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -55,6 +58,7 @@ def main() -> int:
         )
         return done.returncode
     finally:
+        unmount_memory(folder / "own")
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -63,11 +67,11 @@ def copy_environment(folder: Path) -> Path:
     base = Path(sys.base_prefix)
     (folder / "python" / "bin").mkdir(parents=True)
     link_or_copy(os.path.realpath(sys.executable), str(folder / "python" / "bin" / VERSION))
-    copy_tree(base / "lib" / VERSION, folder / "python" / "lib" / VERSION, ("site-packages", "test", "__pycache__"))
+    copy_tree(base / "lib" / VERSION, folder / "python" / "lib" / VERSION, ("site-packages", "test"))
     for library in (base / "lib").glob("libpython*"):
         link_or_copy(str(library.resolve()), str(folder / "python" / "lib" / library.name))
     site = Path(sysconfig.get_paths()["purelib"])
-    copy_tree(site, folder / "venv" / "lib" / VERSION / "site-packages", ("__pycache__",))
+    copy_tree(site, folder / "venv" / "lib" / VERSION / "site-packages", ())
     (folder / "venv" / "pyvenv.cfg").write_text(f"home = {folder / 'python' / 'bin'}\n")
     (folder / "venv" / "bin").mkdir()
     python = folder / "venv" / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Run `boathook test` for every hook that is shipped: the standard pack, added in a scratch home, and the examples."""
+"""Run `boathook test` for the standard pack, added in a scratch home, the examples, and the hooks of this repository."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bare_python import pass_by_shims
+from memory_folder import keep_scratch_files_in_memory
+
 TOP = Path(__file__).resolve().parent.parent
 EXAMPLES = TOP / "examples" / "hooks"
+OWN_HOOKS = TOP / ".agents" / "hooks"
 PACK = "boathook/standard"
 
 
 def main() -> int:
+    keep_scratch_files_in_memory()
+    pass_by_shims()
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch, "project")
         project.mkdir()
@@ -29,6 +35,7 @@ def main() -> int:
             run("pack", "add", PACK, "--yes")
             or run("test", PACK, "--fail-only")
             or run("test", str(EXAMPLES), "--fail-only", "--no-sandbox")
+            or run("test", str(OWN_HOOKS), "--fail-only", "--no-sandbox")
         )
 
 

@@ -1,0 +1,188 @@
+"""Generates docs/reference/api.md: every public name, with its signature and docstring."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+import boathook
+from boathook.core.value import Value
+
+# Which chapter a name is in, by the beginning of the module that defines it; the first that fits.
+CHAPTERS = {
+    "The engine": ("assembly", "engine", "core.catalog", "core.hook"),
+    "Events, outcomes and verdicts": ("core",),
+    "In-process hooks": ("inprocess",),
+    "The reference agent": ("agent",),
+    "Errors": ("errors",),
+}
+INTRODUCTION = """\
+Every name that `import boathook` offers. How to use them: [write a Python hook](../how-to/write-a-python-hook.md),
+[embed boathook in an agent](../how-to/embed-in-an-agent.md), [guard your own agent](../tutorial/guard-your-own-agent.md).
+Install boathook in your own environment: `pip install boathook`, with `boathook[agent]` for the providers of models.
+All of it is typed. Records such as `Event`, `Hook` and `Verdict` are immutable: `replace(**changes)` returns a changed copy,
+`to_dict()` the fields by name, `to_tuple()` the fields in order.
+"""
+NOTES = {
+    "In-process hooks": "The decorators of `Hooks`, the fields of each context, and what a hook may change: "
+    "[in-process hooks](in-process.md).",
+}
+
+
+def write_api_page(made: str) -> str:
+    """Return the page; `made` is the mark of a generated file."""
+    lines = ["# Python API", "", made, "", INTRODUCTION]
+    chapters: dict[str, list[str]] = {chapter: [] for chapter in CHAPTERS}
+    for module, names in vars(boathook)["_PUBLIC_NAMES"].items():
+        chapters[_find_chapter(module)] += names
+    for chapter, members in chapters.items():
+        lines += [f"## {chapter}", "", *((NOTES[chapter], "") if chapter in NOTES else ())]
+        for name in members:
+            lines += _describe_name(name, getattr(boathook, name))
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _find_chapter(module: str) -> str:
+    for chapter, beginnings in CHAPTERS.items():
+        if module.startswith(beginnings):
+            return chapter
+    raise SystemExit(f"boathook.{module} has no chapter in scripts/generate_api.py: add it to CHAPTERS")
+
+
+def _describe_name(name: str, value: Any) -> Iterator[str]:
+    yield from (f"### {name}", "")
+    if inspect.isclass(value):
+        yield from _describe_class(name, value)
+    elif callable(value):
+        yield from _write_signature(name, value)
+        yield from (_read_docstring(value), "")
+    else:
+        yield from (f"`{type(value).__name__}`. {VALUES[name]}", "")
+
+
+# What is neither a class nor a function has no docstring.
+VALUES = {"KINDS": "Every kind of event, as rows; the [events](events.md) list them."}
+
+
+def _describe_class(name: str, value: type) -> Iterator[str]:
+    has_own_signature = not issubclass(value, BaseException | int)
+    yield from _write_signature(name, value, "class ") if has_own_signature else _write_class_line(name, value)
+    yield from (_read_docstring(value), "")
+    properties, methods = _list_members(value)
+    if properties:
+        yield from ("| property | |", "|---|---|")
+        yield from (f"| `{member}` | {_as_cell(_read_docstring(one))} |" for member, one in properties)
+        yield ""
+    for member, one in methods:
+        yield from (f"#### {name}.{member}", "")
+        yield from _write_signature(member, one)
+        yield from (_read_docstring(one), "")
+
+
+def _write_class_line(name: str, value: type) -> Iterator[str]:
+    yield from ("```py", f"class {name}({', '.join(base.__name__ for base in value.__bases__)})", "```", "")
+
+
+def _list_members(value: type) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """Return the public properties and methods that a class defines itself, or has from a private base."""
+    properties: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
+    for base in reversed(value.__mro__):
+        is_described_elsewhere = base is Value or (base is not value and base.__name__ in vars(boathook)["__all__"])
+        if is_described_elsewhere or not base.__module__.startswith("boathook"):
+            continue
+        for name, one in vars(base).items():
+            if name.startswith("_"):
+                continue
+            if isinstance(one, property):
+                properties[name] = one
+            elif isinstance(one, FunctionType | classmethod | staticmethod):
+                methods[name] = one.__func__ if isinstance(one, classmethod | staticmethod) else one
+    return [*properties.items()], [*methods.items()]
+
+
+def _write_signature(name: str, value: Any, keyword: str = "") -> Iterator[str]:
+    keyword = keyword or ("async def " if inspect.iscoroutinefunction(value) else "def ")
+    yield from ("```py", keyword + _format_signature(name, value), "```", "")
+
+
+def _format_signature(name: str, value: Any) -> str:
+    is_record = inspect.isclass(value) and issubclass(value, Value)
+    signature = _make_record_signature(value) if is_record else inspect.signature(value)
+    parameters = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
+    is_class = inspect.isclass(value)
+    plain = signature.replace(
+        parameters=parameters, return_annotation=inspect.Signature.empty if is_class else signature.return_annotation
+    )
+    text = _clean(f"{name}{plain}")
+    if len(text) <= 100 or not parameters:
+        return text
+    written = [_clean(str(part)) for part in _split_parameters(plain)]
+    end = "" if is_class else _clean(str(plain.replace(parameters=()))[2:])
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in written) + f"){end}"
+
+
+def _make_record_signature(value: type[Value]) -> inspect.Signature:
+    """Return the fields of a record as parameters: its own `__init__` takes any."""
+    annotations = {
+        name: kind for base in reversed(value.__mro__) for name, kind in inspect.get_annotations(base).items()
+    }
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=_shorten_default(value._defaults.get(name, inspect.Parameter.empty)),
+            annotation=annotations[name],
+        )
+        for name in value.FIELDS
+    ]
+    # A field without a default may follow one that has one, which the constructor of Signature refuses.
+    return inspect.Signature(parameters, __validate_parameters__=False)
+
+
+class _Shortened:
+    """A default that is a record of its own: its name is enough."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _shorten_default(default: Any) -> Any:
+    return _Shortened(f"{type(default).__name__}()") if isinstance(default, Value) else default
+
+
+def _split_parameters(signature: inspect.Signature) -> Iterator[str]:
+    """Return each parameter as it is written, with the bare `*` before the first that has to be named."""
+    has_star = False
+    for one in signature.parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not has_star:
+            yield "*"
+        has_star = has_star or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
+        yield str(one)
+
+
+def _clean(text: str) -> str:
+    """Return a signature as people write it: no quotes around annotations, no address of an object."""
+    without_quotes = re.sub(r"(: |-> )'([^'\n]*)'", r"\1\2", text)
+    without_modules = re.sub(
+        r"\b(?:boathook|collections|typing|pathlib|datetime)(?:\.[a-z_]+)*\.(?=[A-Z])", "", without_quotes
+    )
+    return re.sub(
+        r"<(?:factory>|[\w. ]*?(?P<name>\w+)(?: at 0x[0-9a-f]+|: [^>]*)?>)",
+        lambda match: match["name"] or "…",
+        without_modules,
+    )
+
+
+def _read_docstring(value: Any) -> str:
+    return inspect.getdoc(value) or ""
+
+
+def _as_cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
