@@ -691,11 +691,15 @@ def test_an_engine_behind_a_wrapper_is_ended_by_the_depth_limit_and_that_is_repo
     depths, wrapper = project.base / "depths", project.path / "wrapper.sh"
     event = "cat" if host == "claude" else f"cat > /dev/null; echo '{json.dumps(placed(project, TOOL))}'"
     call = f"{sys.executable} -m boathook run --trust-all --host {host}"
-    wrapper.write_text(f'#!/bin/sh\necho "$BOATHOOK_DEPTH" >> {depths}\n{{ {event}; }} | {call}\n')
+    inner = project.base / "inner.log"
+    wrapper.write_text(
+        f'#!/bin/sh\necho "$BOATHOOK_DEPTH" >> {depths}\n{{ {event}; }} | {call} 2>> {inner}\n'
+        f'end=$?; echo "depth $BOATHOOK_DEPTH: exit $end" >> {inner}; exit $end\n'
+    )
     wrapper.chmod(0o755)
     project.write_settings("project", settings(PreToolUse=["./wrapper.sh"]))
     verdict = fire(TOOL)
-    assert depths.read_text().split() == ["1", "2", "3"]
+    assert depths.read_text().split() == ["1", "2", "3"], (verdict["runs"], inner.read_text())
     assert ends(verdict) == [("ok", "none", 0)]
     limit = "hooks are nested 3 deep: a hook has started an agent or engine that fires hooks again"
     if host == "claude":  # it hands on what its own hooks report
