@@ -60,7 +60,7 @@ _ROWS: dict[str, str] = {
     "nmcli": r"(?:.* )?(?:-s|--show-secrets)",
     "wg": r"showconf",
 }
-_COMPILED = {name: re.compile(rf"(?:{text})(?:(?![\w-])|(?<= ))") for name, text in _ROWS.items()}
+_ROW_END = r"(?:(?![\w-])|(?<= ))"
 # Of these, those whose output alone gives a whole store away. The others are the way that tools hand a secret on.
 _STORE_DUMPS = ("dump-keychain", "--export-secret-keys", "--export-secret-subkeys", "export-credentials", "export")
 _MAX_ARGUMENT_CHARS = 2000
@@ -73,7 +73,6 @@ _CODE_DUMPS = {
     "perl": r"(?<!keys )%ENV\b|\$ENV\{\$\w+\}",
     "php": r"(?:print_r|var_dump|var_export|json_encode)\(\s*(?:\$_ENV|getenv\(\s*\))",
 }
-_CODE_ROWS = {name: re.compile(text, re.DOTALL) for name, text in _CODE_DUMPS.items()}
 _SAME_LANGUAGES = {"nodejs": "node", "bun": "node", "deno": "node", "pypy": "python", "ipython": "python"}
 _PRINTS = re.compile(r"\b(?:print(?:_r)?|puts|pp?|log|dump|write|echo|json_encode|var_export|var_dump)\b|console\.")
 _SHOWN_VARIABLE = re.compile(
@@ -85,10 +84,12 @@ _MAX_CODE_CHARS = 100_000
 
 def is_secret_printer(program: Started) -> bool:
     """Whether a program prints a secret that a manager, a cloud or a cluster keeps."""
-    row = _COMPILED.get(program.name)
+    row = _ROWS.get(program.name)
     if row is None or is_dry_run(program):
         return False
-    return row.match(" ".join(re.sub(r"\s", "_", word) for word in program.words[1:])[:_MAX_ARGUMENT_CHARS]) is not None
+    arguments = " ".join(re.sub(r"\s", "_", word) for word in program.words[1:])[:_MAX_ARGUMENT_CHARS]
+    # Compiled here, because to compile all rows takes longer than to ask all guards.
+    return re.match(f"(?:{row}){_ROW_END}", arguments) is not None
 
 
 def is_store_dump(program: Started) -> bool:
@@ -100,13 +101,13 @@ def find_code_variables(program: Started) -> str:
     if not is_interpreter(program.name):
         return ""
     plain = remove_version(program.name)
-    row = _CODE_ROWS.get(_SAME_LANGUAGES.get(plain, plain))
+    row = _CODE_DUMPS.get(_SAME_LANGUAGES.get(plain, plain))
     for text in (*program.words[1:], program.input_text, program.script_text):
         code = text[:_MAX_CODE_CHARS]
         is_printed = any(word in ("-p", "--print", "-pe") for word in program.words) or _PRINTS.search(code)
         if row is None or not is_printed:
             continue
-        if row.search(code):
+        if re.search(row, code, re.DOTALL):
             return "all variables of the environment"
         for match in _SHOWN_VARIABLE.finditer(code):
             if is_secret_name(match[1]):
