@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import sys
-import threading
 from types import FunctionType, ModuleType
 
 import pytest
@@ -75,6 +74,11 @@ def test_scripts_are_known_if_they_and_their_lib_are_those_of_the_installation(t
     assert find_known_scripts([("/run.py", "", False, {}, 0)], "") == frozenset()
 
 
+def test_scripts_of_a_pack_that_was_added_are_known(project):
+    project.run("pack", "add", NAME, "--yes")
+    assert find_known(find_pack(project, name=NAME), GUARDS) == {*GUARDS}
+
+
 @pytest.mark.parametrize("change", ["hooks/machine/scripts/run.py", "hooks/machine/scripts/json.py"])
 def test_a_script_that_was_edited_or_has_another_file_beside_it_is_not_known(tmp_path, change):
     pack = copy_pack(tmp_path / "pack")
@@ -93,7 +97,8 @@ def test_with_an_edited_lib_no_script_is_known(tmp_path, change):
 
 def describe_value(value, seen):
     """Yield everything about a value that a script could change: contents of containers, attributes, defaults."""
-    yield f"{type(value).__name__} {id(value)}"
+    # A pair of a name and a value is made anew each time.
+    yield f"{type(value).__name__} {id(value) if type(value) is not tuple else len(value)}"
     if id(value) in seen:
         return
     seen[id(value)] = value
@@ -112,20 +117,18 @@ def describe_value(value, seen):
         yield from describe_value(part, seen)
 
 
-def describe_memory(modules, seen):
-    """Return the state of modules and of the process, as far as a script could see it."""
-    parts = [
-        line
-        for module in modules
-        for key, value in vars(module).items()
-        for line in (key, *describe_value(value, seen))
-    ]
+def describe_memory(modules, library, seen):
+    """Return the state of modules and of the process, as far as a script could see it; of a library only its names."""
+    parts = [line for one in modules for item in vars(one).items() for line in describe_value(item, seen)]
+    values = [(name, value) for one in library for name, value in vars(one).items()]
+    seen[id(values)] = values
+    names = [(name, id(value)) for name, value in values]
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)]
-    process = (dict(os.environ), os.getcwd(), [*sys.path], [*sys.meta_path], handlers, threading.active_count())
-    return parts, process, atexit._ncallbacks(), gc.isenabled(), sys.getrecursionlimit(), os.listdir("/dev/fd")
+    process = (dict(os.environ), os.getcwd(), [*sys.path], [*sys.meta_path], handlers)
+    return parts, names, process, atexit._ncallbacks(), gc.isenabled(), sys.getrecursionlimit()
 
 
-def list_modules():
+def list_own_modules():
     lib = str(PACK / "lib")
     own = [module for name, module in sys.modules.items() if name.startswith(("boathook", "_guard_"))]
     return own + [one for one in sys.modules.values() if str(getattr(one, "__file__", "")).startswith(lib)]
@@ -133,35 +136,29 @@ def list_modules():
 
 def test_no_guard_leaves_anything_behind_in_memory():
     guards = [load_guard(name) for name in GUARDS]
-    assert all(isinstance(guard, ModuleType) for guard in guards)
     for fields in list_events()[::60]:
         for guard in guards:
             guard.decide(make_call(fields))
-    modules, before, after = list_modules(), {}, {}
-    state = describe_memory(modules, before)
+    library = [module for name, module in sys.modules.items() if name.partition(".")[0] in sys.stdlib_module_names]
+    modules, before = list_own_modules(), {}
+    state = describe_memory(modules, library, before)
     for fields in list_events()[::15]:
         for guard in guards:
             guard.decide(make_call(fields))
     # `before` keeps all values, so no new one has the identity of an old one.
-    assert describe_memory(modules, after) == state
+    assert describe_memory(modules, library, {}) == state
 
 
 def test_a_change_in_memory_is_noticed():
     module = ModuleType("changed")
     exec("rows = {'a': [1]}\nclass Row:\n    names = ()\ndef find(text=['x']):\n    return text\n", vars(module))
-    for change in (
-        "rows['a'].append(2)",
-        "rows['b'] = 1",
-        "Row.names = (1,)",
-        "find().append(1)",
-        "find.x = 1",
-        "del rows",
-    ):
-        seen = {}
-        state = describe_memory([module], seen)
-        assert describe_memory([module], {}) == state
+    changes = ["rows['a'].append(2)", "rows['b'] = 1", "Row.names = (1,)", "find().append(1)", "find.x = 1", "del rows"]
+    for change in changes:
+        state, library = describe_memory([module], [module], before := {}), describe_memory([], [module], before)
+        assert describe_memory([module], [module], {}) == state
         exec(change, vars(module))
-        assert describe_memory([module], {}) != state, change
+        assert describe_memory([module], [], {})[0] != state[0], change
+        assert (describe_memory([], [module], {})[1] != library[1]) is (change == "del rows")
 
 
 def test_guards_that_are_asked_about_the_same_call_one_after_another_answer_as_if_each_was_alone():
