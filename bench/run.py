@@ -404,7 +404,8 @@ def list_shell_guards() -> list[str]:
     pack = ROOT / "src/boathook/packs/standard"
 
     def read_head(path: Path) -> dict[str, Any]:
-        return yaml.safe_load(path.read_text().split("---\n")[1])
+        head: dict[str, Any] = yaml.safe_load(path.read_text().split("---\n")[1])
+        return head
 
     heads = {name: read_head(pack / f"hooks/{name}/HOOK.md") for name in read_head(pack / "PACK.md")["default"]}
     guards = [name for name, head in heads.items() if "shell" in head.get("matcher", {}).get("kind", "")]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from boathook.core.hook import USER
 from boathook.guards import GuardedCall
+from boathook.guards.code_cache import CodeCache
 from boathook.guards.known_scripts import find_known_scripts
 from boathook.hook_tests.case_event import make_case_event
 from boathook.hook_tests.case_file import load_cases
@@ -60,7 +61,7 @@ def find_known(pack, names=("machine", "git-force"), owner=NAME):
         (f"{pack}/hooks/{name}/scripts/run.py", f"{pack}/lib", True, {"AGENT_HOOK_NAME": f"{owner}:{name}"}, 0)
         for name in names
     ]
-    return {script.split("/")[-3] for script in find_known_scripts(hooks, f"{pack}/lib")}
+    return {script.split("/")[-3] for script in find_known_scripts(hooks, f"{pack}/lib", CodeCache("", ""))}
 
 
 def test_scripts_are_known_if_they_and_their_lib_are_those_of_the_installation(tmp_path):
@@ -71,7 +72,7 @@ def test_scripts_are_known_if_they_and_their_lib_are_those_of_the_installation(t
     assert find_known(pack, owner="acme/standard") == set()
     assert find_known(pack, owner="boathook/other") == set()
     assert find_known(pack, names=("machine", "gone")) == {"machine"}
-    assert find_known_scripts([("/run.py", "", False, {}, 0)], "") == frozenset()
+    assert find_known_scripts([("/run.py", "", False, {}, 0)], "", CodeCache("", "")) == frozenset()
 
 
 def test_scripts_of_a_pack_that_was_added_are_known(project):

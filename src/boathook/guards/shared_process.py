@@ -52,13 +52,15 @@ def run_shared(cache: str, mode: str = "") -> None:
     compiled = CodeCache(cache, shared_code)
     _prepare_interpreter(compiled, shared_code)
     codes = {hook[0]: compiled.compile(hook[0]) for hook in hooks}
-    own_names = _import_for([*codes])
+    own_names = _import_for(
+        [compiled.read_source(path) for path, code in codes.items() if not isinstance(code, OSError)]
+    )
     if mode != _PLAIN_MODE and own_names and not _import_shared_code(own_names):
         _start_again()
     for event in events:
         prepare_call(event)
     report = os.dup(1)
-    known = find_known_scripts(hooks, shared_code)
+    known = find_known_scripts(hooks, shared_code, compiled)
     forks = ScriptForks(codes, [SharedInput(event) for event in events], report, known, is_ending)
     # A collection would write to every page that the forks share with this process.
     gc.freeze()
@@ -149,15 +151,11 @@ def _prepare_interpreter(compiled: CodeCache, shared_code: str) -> None:
         sys.meta_path.insert(0, finder)
 
 
-def _import_for(paths: list[str]) -> list[str]:
+def _import_for(sources: list[bytes]) -> list[str]:
     """Import once what scripts name of the standard library and of boathook; return the other names."""
     names: dict[str, None] = {}
-    for path in paths:
-        try:
-            with open(path, "rb") as file:
-                lines = [line.split() for line in file if line.startswith((b"import ", b"from "))]
-        except OSError:
-            continue
+    for source in sources:
+        lines = [line.split() for line in source.split(b"\n") if line.startswith((b"import ", b"from "))]
         names |= dict.fromkeys(words[1].decode("ascii", "replace").strip(",") for words in lines if len(words) > 1)
     for name in names:
         if _is_known(name.partition(".")[0]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lazy_pattern import LazyPattern
 from program_list import is_dry_run
 from written_commands import is_secret_name
 
@@ -60,7 +61,7 @@ _ROWS: dict[str, str] = {
     "nmcli": r"(?:.* )?(?:-s|--show-secrets)",
     "wg": r"showconf",
 }
-_ROW_END = r"(?:(?![\w-])|(?<= ))"
+_COMPILED = {name: LazyPattern(rf"(?:{text})(?:(?![\w-])|(?<= ))") for name, text in _ROWS.items()}
 # Of these, those whose output alone gives a whole store away. The others are the way that tools hand a secret on.
 _STORE_DUMPS = ("dump-keychain", "--export-secret-keys", "--export-secret-subkeys", "export-credentials", "export")
 _MAX_ARGUMENT_CHARS = 2000
@@ -73,9 +74,10 @@ _CODE_DUMPS = {
     "perl": r"(?<!keys )%ENV\b|\$ENV\{\$\w+\}",
     "php": r"(?:print_r|var_dump|var_export|json_encode)\(\s*(?:\$_ENV|getenv\(\s*\))",
 }
+_CODE_ROWS = {name: LazyPattern(text, re.DOTALL) for name, text in _CODE_DUMPS.items()}
 _SAME_LANGUAGES = {"nodejs": "node", "bun": "node", "deno": "node", "pypy": "python", "ipython": "python"}
 _PRINTS = re.compile(r"\b(?:print(?:_r)?|puts|pp?|log|dump|write|echo|json_encode|var_export|var_dump)\b|console\.")
-_SHOWN_VARIABLE = re.compile(
+_SHOWN_VARIABLE = LazyPattern(
     r"(?:(?:print|console\.log|puts|echo)\b[\s(]*|^\s*)(?:os\.environ(?:\.get\(|\[)|os\.getenv\(|process\.env(?:\.|\[)|ENV(?:\[|\.fetch\()|getenv\()"
     r"\s*+['\"]?(\w++)['\"]?+[\])]*+(?!\w|\s*(?:is\b|!=|==|\[:|&&|\?[^?]|\.length))"
 )
@@ -84,12 +86,10 @@ _MAX_CODE_CHARS = 100_000
 
 def is_secret_printer(program: Started) -> bool:
     """Whether a program prints a secret that a manager, a cloud or a cluster keeps."""
-    row = _ROWS.get(program.name)
+    row = _COMPILED.get(program.name)
     if row is None or is_dry_run(program):
         return False
-    arguments = " ".join(re.sub(r"\s", "_", word) for word in program.words[1:])[:_MAX_ARGUMENT_CHARS]
-    # Compiled here, because to compile all rows takes longer than to ask all guards.
-    return re.match(f"(?:{row}){_ROW_END}", arguments) is not None
+    return row.match(" ".join(re.sub(r"\s", "_", word) for word in program.words[1:])[:_MAX_ARGUMENT_CHARS]) is not None
 
 
 def is_store_dump(program: Started) -> bool:
@@ -101,13 +101,13 @@ def find_code_variables(program: Started) -> str:
     if not is_interpreter(program.name):
         return ""
     plain = remove_version(program.name)
-    row = _CODE_DUMPS.get(_SAME_LANGUAGES.get(plain, plain))
+    row = _CODE_ROWS.get(_SAME_LANGUAGES.get(plain, plain))
     for text in (*program.words[1:], program.input_text, program.script_text):
         code = text[:_MAX_CODE_CHARS]
         is_printed = any(word in ("-p", "--print", "-pe") for word in program.words) or _PRINTS.search(code)
         if row is None or not is_printed:
             continue
-        if re.search(row, code, re.DOTALL):
+        if row.search(code):
             return "all variables of the environment"
         for match in _SHOWN_VARIABLE.finditer(code):
             if is_secret_name(match[1]):
