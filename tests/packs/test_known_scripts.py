@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import atexit
 import functools
 import gc
@@ -148,6 +149,36 @@ def test_no_guard_leaves_anything_behind_in_memory():
             guard.decide(make_call(fields))
     # `before` keeps all values, so no new one has the identity of an old one.
     assert describe_memory(modules, library, {}) == state
+
+
+FORBIDDEN_NAMES = frozenset(
+    ["setattr", "delattr", "exec", "eval", "globals", "vars", "atexit", "signal", "threading", "ctypes", "gc"]
+)
+
+
+def list_ways_to_change(text):
+    """Yield what a script could change by it that another one sees."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and ast.unparse(node.value) != "self":
+            yield f"{node.lineno}: {ast.unparse(node)} is changed"
+        names = {node.id} if isinstance(node, ast.Name) else set()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {getattr(node, "module", ""), *(one.name for one in node.names)}
+        names = {"global"} if isinstance(node, ast.Global) else names & FORBIDDEN_NAMES
+        yield from (f"{node.lineno}: {name}" for name in names)
+
+
+def test_no_script_of_the_pack_has_a_plain_way_to_change_what_another_one_sees():
+    ways = {str(path.relative_to(PACK)): [*list_ways_to_change(path.read_text())] for path in PACK.rglob("*.py")}
+    assert {path: found for path, found in ways.items() if found} == {}
+    for text in (
+        "def f():\n    global x\n    x = 1",
+        "common.word = 1",
+        "del a.b",
+        "import signal",
+        "from gc import x",
+    ):
+        assert [*list_ways_to_change(text)], text
 
 
 def test_a_change_in_memory_is_noticed():
