@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Sequence
 
@@ -189,6 +188,9 @@ class GitState:
         if seconds <= 0:
             return -1, "", ""
         command = ["git", "--no-pager", "-C", self.folder, *arguments]
+        # Imported here, because few calls lead to a question and the import takes longer than to ask all guards.
+        import subprocess
+
         try:
             done = subprocess.run(
                 command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lazy_pattern import LazyPattern
 from program_list import is_dry_run
 from written_commands import is_secret_name
 
@@ -60,7 +61,7 @@ _ROWS: dict[str, str] = {
     "nmcli": r"(?:.* )?(?:-s|--show-secrets)",
     "wg": r"showconf",
 }
-_COMPILED = {name: re.compile(rf"(?:{text})(?:(?![\w-])|(?<= ))") for name, text in _ROWS.items()}
+_COMPILED = {name: LazyPattern(rf"(?:{text})(?:(?![\w-])|(?<= ))") for name, text in _ROWS.items()}
 # Of these, those whose output alone gives a whole store away. The others are the way that tools hand a secret on.
 _STORE_DUMPS = ("dump-keychain", "--export-secret-keys", "--export-secret-subkeys", "export-credentials", "export")
 _MAX_ARGUMENT_CHARS = 2000
@@ -73,10 +74,10 @@ _CODE_DUMPS = {
     "perl": r"(?<!keys )%ENV\b|\$ENV\{\$\w+\}",
     "php": r"(?:print_r|var_dump|var_export|json_encode)\(\s*(?:\$_ENV|getenv\(\s*\))",
 }
-_CODE_ROWS = {name: re.compile(text, re.DOTALL) for name, text in _CODE_DUMPS.items()}
+_CODE_ROWS = {name: LazyPattern(text, re.DOTALL) for name, text in _CODE_DUMPS.items()}
 _SAME_LANGUAGES = {"nodejs": "node", "bun": "node", "deno": "node", "pypy": "python", "ipython": "python"}
 _PRINTS = re.compile(r"\b(?:print(?:_r)?|puts|pp?|log|dump|write|echo|json_encode|var_export|var_dump)\b|console\.")
-_SHOWN_VARIABLE = re.compile(
+_SHOWN_VARIABLE = LazyPattern(
     r"(?:(?:print|console\.log|puts|echo)\b[\s(]*|^\s*)(?:os\.environ(?:\.get\(|\[)|os\.getenv\(|process\.env(?:\.|\[)|ENV(?:\[|\.fetch\()|getenv\()"
     r"\s*+['\"]?(\w++)['\"]?+[\])]*+(?!\w|\s*(?:is\b|!=|==|\[:|&&|\?[^?]|\.length))"
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from call_programs import may_answer
+from lazy_pattern import LazyPattern
 from program_list import (
     find_called_tool,
     has_command_words,
@@ -199,14 +200,14 @@ _SCRIPT_RUNNERS = (
     "inv",
     "poe",
 )
-_SCRIPT_NAME = re.compile(
+_SCRIPT_NAME = LazyPattern(
     r"(?i)(?:.*[:/_.-])?(?:(?:db|database|schema|prisma|migrate)[:_-](?:drop|reset|wipe|nuke|fresh|purge|destroy|clear|truncate)"
     r"|(?:drop|reset|wipe|nuke|purge|destroy|truncate)[:_-](?:db|database|schema|tables))(?:[:_-].*)?"
 )
-_FORCED_START = re.compile(
+_FORCED_START = LazyPattern(
     r"(?i)(?:.*/)?(?:init|create|setup|reset|recreate|rebuild)[_-]?(?:db|database|schema)(?:\.\w+)?"
 )
-_MCP_NAMES = re.compile(
+_MCP_NAMES = LazyPattern(
     r"(?i)sql|query|postgres|mysql|maria|sqlite|database|supabase|snowflake|bigquery|mongo|redis|clickhouse|neon|db"
 )
 _BARE_SQL = re.compile(r"\s*(?:DROP|TRUNCATE|DELETE\s+FROM|ALTER\s+TABLE|UPDATE)\s")
