@@ -24,7 +24,7 @@ _DOCUMENTS = LazyPattern(
     r"\.dropDatabase\(|\.drop\(\s*\)|\.deleteMany\(\s*(?:\{\s*\})?\s*\)|\.remove\(\s*(?:\{\s*\})?\s*\)|\.dropIndexes\(|\.dropCollection\("
 )
 # Calls of object mappers in code: `User.delete_all`, `Model.objects.all().delete()`.
-_MAPPERS = LazyPattern(
+_MAPPERS = re.compile(
     r"\.(?:delete_all|destroy_all)\b|objects\.all\(\)\.delete\(|\.truncate\(|drop_all\(|\.deleteMany\(\s*\)|migrate:fresh"
 )
 _MAX_CHARS = 200_000

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from lazy_pattern import LazyPattern
 from program_list import is_dry_run
 
 from boathook.shell.arguments import find_option_values, list_operands
@@ -486,7 +485,7 @@ def _is_listing(arguments: tuple[str, ...]) -> bool:
 
 # Requests
 
-_THIS_MACHINE = LazyPattern(r"(?:https?://)?(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1\])?(?::(\d+))?(?:/|$)")
+_THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1\])?(?::(\d+))?(?:/|$)")
 # Ports on which stores and servers listen whose data a request can delete. On others of this machine, agents test their work.
 _STORE_PORTS = frozenset(
     (
@@ -509,7 +508,7 @@ _STORE_PORTS = frozenset(
         *("8983", "9000", "8123", "8108", "9093", "19530", "4242", "8474", "7474", "27017", "1026", "8444"),
     )
 )
-_DELETING_PATHS = LazyPattern(
+_DELETING_PATHS = re.compile(
     r"/(?:_delete_by_query|_close|_forcemerge|doDelete|delete(?:-batch|_batch|All|-all)?|purge(?:_cache|_everything|-all)?"
     r"|destroy|remove|_cluster/settings|terminate|truncate|clear|shutdown|batchDelete)(?:[/?]|$)"
 )
