@@ -16,6 +16,8 @@ from boathook.core.patch import PatchedFile
 from boathook.core.verdict import Verdict
 from boathook.errors import HookError
 from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.name_map import ToolNaming
+from boathook.inprocess.read_only import ReadOnlyDict, freeze_arguments
 
 # What a hook may change at an event; everything else has happened already.
 CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
@@ -27,6 +29,8 @@ CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
     "post-step": ("state",),
 }
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Who refused a stop, if it was a file hook; a hook of the program is the id of its layer.
+FILE_HOOKS = 0
 _EventFields = tuple[str | tuple[str, str], ...]
 # Fields of an event in which null is a value; other fields are left out if there is none.
 _NULLABLE_FIELDS = ("tool_output", "final_message")
@@ -61,6 +65,11 @@ class Context:
     def tool(self) -> str:
         """Return the name of the tool, or "" if the event has none."""
         return ""
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Return every name by which a matcher may mean the tool."""
+        return (self.tool,)
 
     def replace(self, **changes: Any) -> Self:
         """Return the context with changes; HookError if its event does not allow them."""
@@ -104,7 +113,8 @@ class Context:
         if verdict.additional_context:
             changes["additional_context"] = (*self.additional_context, *verdict.additional_context)
         # Hooks that look twice send the same message twice.
-        messages = [text for text in (*verdict.system_message, *verdict.warnings()) if text not in self.messages]
+        texts = dict.fromkeys((*verdict.system_message, *verdict.warnings()))
+        messages = [text for text in texts if text not in self.messages]
         if messages:
             changes["messages"] = (*self.messages, *messages)
         return dataclasses.replace(self, **changes) if changes else self
@@ -112,20 +122,29 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
-    """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it."""
+    """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it.
+
+    `args` is read-only, all the way down.
+    """
 
     name: str = ""
-    args: Mapping[str, Any] = field(default_factory=_get_empty)
+    args: Mapping[str, Any] = field(default_factory=ReadOnlyDict)
     call_id: str = ""
     result: Any = None
     error: BaseException | None = None
     duration_ms: float | None = None
     is_allowed: bool = False
+    # What file hooks call the tool and its keys, if that is something else.
+    naming: ToolNaming | None = field(default=None, kw_only=True)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("name", "tool_name"), ("args", "tool_input"), ("call_id", "tool_use_id"), ("result", "tool_output"),
         "error", "duration_ms",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if type(self.args) is not ReadOnlyDict:
+            object.__setattr__(self, "args", freeze_arguments(self.args))
 
     @classmethod
     def before(cls, name: str, args: Mapping[str, Any], **fields: Any) -> Self:
@@ -153,6 +172,20 @@ class ToolContext(Context):
         return self.name
 
     @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Return every name by which a matcher may mean the tool: its own, and those that file hooks use."""
+        return (self.name,) if self.naming is None else self.naming.names
+
+    def to_event(self) -> Event:
+        """Return the event that file hooks read; what JSON cannot express becomes text."""
+        # Slots make a new class, which a bare super() does not find.
+        event = super(ToolContext, self).to_event()
+        if self.naming is None:
+            return event
+        tool_input, fields = self.naming.translate(event.tool_input)
+        return event.with_data(tool_name=self.naming.tool, tool_input=tool_input, **fields)
+
+    @property
     def writes(self) -> tuple[PatchedFile, ...]:
         """Return the files that the call writes, each with `path`, `text` and `change`; none if it writes no file."""
         return list_writes(self.to_event())
@@ -166,8 +199,11 @@ class ToolContext(Context):
         """Return the context with what file hooks changed and added."""
         # Slots make a new class, which a bare super() does not find.
         context = super(ToolContext, self).apply_verdict(verdict)
-        if verdict.modified_input is not None:
-            return dataclasses.replace(context, args=_restore_objects(verdict.modified_input, self.args))
+        changed = verdict.modified_input
+        if changed is not None:
+            if self.naming is not None and isinstance(changed, Mapping):
+                changed = self.naming.restore(to_json_value(self.args), changed)
+            return dataclasses.replace(context, args=_restore_objects(changed, self.args))
         if verdict.outcome.output is not ABSENT:
             return dataclasses.replace(context, result=verdict.outcome.output)
         return context
@@ -216,10 +252,12 @@ class StopContext(Context):
     block_count: int = 0
     # The reasons of hooks whose refusal has no effect any more.
     lifted: tuple[str, ...] = ()
+    # Who refused in this turn, once for each time: `count_refusals` reads it. Pass it on with the next stop of the turn.
+    refused_by: tuple[int, ...] = field(default=(), repr=False)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("reason", "stop_reason"), "step_count", ("message", "final_message"),
-        ("was_refused", "stop_hook_active"), ("block_count", "stop_block_count"),
+        ("was_refused", "stop_hook_active"), ("file_hook_refusals", "stop_block_count"),
     )  # fmt: skip
 
     @classmethod
@@ -236,6 +274,19 @@ class StopContext(Context):
     def was_refused(self) -> bool:
         """Whether hooks have refused to stop before, in this turn."""
         return self.block_count > 0
+
+    @property
+    def file_hook_refusals(self) -> int:
+        """Return how often file hooks have refused to stop in this turn; they count together."""
+        return self.count_refusals(FILE_HOOKS)
+
+    def count_refusals(self, who: int) -> int:
+        """Return how often a hook has refused to stop in this turn; every refusal counts if it is not known who refused."""
+        return self.refused_by.count(who) if self.refused_by else self.block_count
+
+    def note_refusal(self, who: int) -> Self:
+        """Return the context with one more refusal of a hook."""
+        return dataclasses.replace(self, refused_by=(*self.refused_by, who))
 
     @property
     def message(self) -> dict[str, str] | None:
