@@ -71,5 +71,9 @@ class HookError(BoathookError):
     """An in-process hook cannot be used as it is."""
 
 
+class BridgeError(BoathookError):
+    """A bridge cannot guard an agent of a framework, or something that a hook wants is not possible in that framework."""
+
+
 class HookTimeout(HookError):
     """An in-process hook took too long."""

@@ -1,0 +1,1 @@
+"""Bridges: hooks in agents of Python frameworks, one module for each. Nothing here is imported until you import it."""
