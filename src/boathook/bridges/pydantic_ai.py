@@ -1,0 +1,298 @@
+"""Hooks in agents of pydantic-ai: `Agent(…, capabilities=[Guarded()])`.
+
+from boathook.bridges.pydantic_ai import Guarded
+
+agent = Agent("openai:gpt-5", tools=[bash], capabilities=[Guarded()])       # the file hooks of the user and of this folder
+agent = Agent("openai:gpt-5", tools=[bash], capabilities=[Guarded(hooks)])  # hooks = boathook.Hooks()
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, get_args
+
+from boathook.bridges.attachment import Attachment, attach
+from boathook.bridges.framework import require_version
+from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import StepContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import ToolOutcome
+
+require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
+
+from pydantic import ValidationError
+from pydantic_ai import AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.messages import ModelRequest, ToolCallPart, UserPromptPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_graph import End
+
+# The run whose tool is being called: an agent that runs in there is a subagent.
+_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
+# A tool of the provider that every agent has: it searches the names of the agent's own tools, and does nothing else.
+_TOOL_SEARCH = "tool_search"
+_NO_SECOND_REQUEST = (
+    "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on. "
+    "Use `run`, `run_stream_events` or `iter`, which can"
+)
+
+
+class Guarded(AbstractCapability[Any]):
+    """Hooks around an agent: its prompts, its tool calls, its stops, and the start and end of every run.
+
+    Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools
+    and their arguments to the names that file hooks know; the rest is guessed. Each run is a session with the id of its
+    conversation, unless `session_id` is given. Tools that the model's provider runs cannot be guarded: they are refused unless
+    `allow_unguarded` is set.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks | None = None,
+        *,
+        names: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Mapping[str, str]] | None = None,
+        session_id: str = "",
+        work_dir: str | os.PathLike[str] = "",
+        allow_unguarded: bool = False,
+    ) -> None:
+        self._attachment: Attachment = attach(
+            "pydantic-ai",
+            hooks,
+            names=names,
+            arguments=arguments,
+            session_id=session_id,
+            work_dir=work_dir,
+            allow_unguarded=allow_unguarded,
+        )
+        self._run: AgentRun | None = None
+        # The prompt as hooks left it, if they changed it.
+        self._new_prompt: str | None = None
+        # For each call that is being made, the arguments as hooks left them.
+        self._decided_args: dict[str, Any] = {}
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Come last before a tool is called, so that hooks see what really runs."""
+        return CapabilityOrdering(position="innermost")
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """Return nothing: hooks are Python objects."""
+        return None
+
+    def for_agent(self, agent: AbstractAgent[Any, Any]) -> Guarded:
+        """Refuse an agent with tools that cannot be guarded."""
+        tools = agent.root_capability.get_native_tools()
+        self._refuse_native_tools([tool for tool in tools if not callable(tool)])
+        return self
+
+    def _refuse_native_tools(self, tools: list[Any]) -> None:
+        self._attachment.refuse_unguarded(tool.kind for tool in tools if tool.kind != _TOOL_SEARCH)
+
+    async def for_run(self, ctx: RunContext[Any]) -> Guarded:
+        """Return a copy for one run: runs at once do not share anything but the hooks."""
+        mine = copy.copy(self)
+        mine._run, mine._new_prompt, mine._decided_args = None, None, {}
+        return mine
+
+    @property
+    def run(self) -> AgentRun:
+        """Return the run of this copy."""
+        if self._run is None:
+            raise BridgeError("boathook was attached to an agent that was already running: pass Guarded() to the agent")
+        return self._run
+
+    # A run is a session with one turn; a run within a tool call is a subagent.
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
+        """Begin and end the session and the turn around a run."""
+        run = await self._begin(ctx)
+        try:
+            result: AgentRunResult[Any] = await handler()
+        except BaseException as error:
+            await run.__aexit__(type(error), error, error.__traceback__)
+            raise
+        if isinstance(result.output, DeferredToolRequests):
+            run.suspend()
+        else:
+            await run.aend_turn(str(result.output))
+            await run.aend()
+        return result
+
+    async def _begin(self, ctx: RunContext[Any]) -> AgentRun:
+        session_id, parent = str(ctx.conversation_id or ""), _calling_run.get()
+        waiting = self._attachment.find_run(session_id)
+        fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
+        prompt = _read_prompt(ctx)
+        if waiting is not None and prompt is None:
+            # The run goes on with the answers of a person.
+            self._run = waiting.resume()
+        elif parent is not None:
+            name = ctx.agent.name if ctx.agent is not None else None
+            self._run = parent.child(name or "agent", prompt or "", state=ctx)
+        else:
+            self._run = self._attachment.make_run(session_id, **fields)
+        if prompt is None:
+            self._run = self._run.resume()
+            return self._run
+        begun = await self._run.aprompt(prompt)
+        if not begun.proceeds:
+            await self._run.aend()
+            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        if begun.context.prompt != prompt:
+            self._new_prompt = begun.context.prompt
+        return self._run
+
+    # Requests to the model.
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        """Put the prompt that hooks left in the place of the first one."""
+        if self._new_prompt is not None and hasattr(node, "user_prompt"):
+            node, self._new_prompt = dataclasses.replace(node, user_prompt=self._new_prompt), None
+        return node
+
+    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """Refuse tools whose calls are carried out elsewhere."""
+        self._attachment.refuse_unguarded(tool.name for tool in tool_defs if tool.kind == "external")
+        return tool_defs
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Give the model the context of hooks, after all results of tools."""
+        run = self.run
+        self._refuse_native_tools([*request_context.model_request_parameters.native_tools])
+        step = await run.afire(StepContext.before(run.step_count))
+        if step.is_stopped:
+            raise Stopped(step.reason)
+        run.step_count += 1
+        texts = run.take_context()
+        if texts:
+            parts = [UserPromptPart(text) for text in texts]
+            message = ModelRequest(parts=parts, run_id=ctx.run_id, conversation_id=ctx.conversation_id)
+            ctx.messages.append(message)
+            request_context.messages = [*request_context.messages, message]
+        return request_context
+
+    async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
+        """Ask hooks whether the agent may stop, and send it back to work if not."""
+        if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
+            return result
+        outcome = await self.run.astop(str(result.data.output))
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        if not outcome.proceeds:
+            if type(node).__name__ == "SetFinalResult":
+                raise BridgeError(_NO_SECOND_REQUEST.format(outcome.reason))
+            ctx.enqueue("\n".join((outcome.feedback, *self.run.take_context())))
+        return result
+
+    # Tool calls.
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], handler: Any
+    ) -> Any:
+        """Call a tool with its hooks around it."""
+        run = self.run
+
+        async def execute(decided: ToolCall) -> Any:
+            final = args if decided.args is args else _validate_args(ctx, decided)
+            self._decided_args[call.tool_call_id] = final
+            token = _calling_run.set(run)
+            try:
+                return await handler(final)
+            finally:
+                _calling_run.reset(token)
+                self._decided_args.pop(call.tool_call_id, None)
+
+        made = ToolCall(call.tool_name, args, call.tool_call_id)
+        # A tool that needs approval itself was asked about without the question of a hook.
+        if ctx.tool_call_approved and (run.find_question(made) or tool_def.kind != "unapproved"):
+            run.answer_call(made, is_allowed=True)
+        outcome = await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred))
+        return self._read_outcome(outcome)
+
+    def _read_outcome(self, outcome: ToolOutcome) -> Any:
+        if outcome.ask is not None:
+            raise ApprovalRequired({"reason": outcome.ask.reason, "token": outcome.ask.token})
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason) from outcome.error
+        if not outcome.has_run:
+            raise ToolFailed(outcome.reason)
+        if outcome.objection and isinstance(outcome.result, str):
+            return outcome.text
+        if outcome.objection:
+            self.run.add_context(outcome.objection)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Let hooks look again if another capability changed the arguments after them."""
+        if args is self._decided_args.get(call.tool_call_id):
+            return args
+        changed = ToolCall(call.tool_name, args, f"{call.tool_call_id}, changed")
+        outcome = await self.run.adecide(changed)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        if not outcome.proceeds:
+            raise ToolFailed(outcome.reason)
+        return args if outcome.call.args is args else _validate_args(ctx, outcome.call)
+
+
+def _validate_args(ctx: RunContext[Any], call: ToolCall) -> dict[str, Any]:
+    """Return the arguments that hooks left, as the tool takes them: hooks may have written JSON in place of objects."""
+    tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
+    tool = (tools or {}).get(call.name)
+    if tool is None:
+        return dict(call.args)
+    try:
+        validated: dict[str, Any] = tool.args_validator.validate_python(dict(call.args), context=ctx.validation_context)
+    except ValidationError as error:
+        raise ToolFailed(
+            f"a hook changed the arguments of {call.name}, and the tool does not take them: {error}"
+        ) from error
+    return validated
+
+
+def _read_prompt(ctx: RunContext[Any]) -> str | None:
+    if ctx.prompt is None or isinstance(ctx.prompt, str):
+        return ctx.prompt
+    texts = [part if isinstance(part, str) else getattr(part, "content", "") for part in ctx.prompt]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
+
+
+def _can_ask(ctx: RunContext[Any]) -> bool:
+    """Whether the framework can put a question to a person: the agent may end with approvals, or something answers them."""
+    agent = ctx.agent
+    if agent is not None and DeferredToolRequests in _list_types(agent.output_type):
+        return True
+    found: list[bool] = []
+    default = AbstractCapability.handle_deferred_tool_calls
+
+    def visit(capability: AbstractCapability[Any]) -> None:
+        found.append(type(capability).handle_deferred_tool_calls is not default)
+
+    if ctx.root_capability is not None:
+        ctx.root_capability.apply(visit)
+    return any(found)
+
+
+def _list_types(output: Any) -> Iterator[Any]:
+    if isinstance(output, list | tuple):
+        for each in output:
+            yield from _list_types(each)
+    elif get_args(output):
+        yield from _list_types(get_args(output))
+    else:
+        yield output
