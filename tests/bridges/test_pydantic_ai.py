@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.tools import ToolDefinition
@@ -19,7 +19,7 @@ from pydantic_ai.toolsets import ExternalToolset
 
 from boathook import Hooks, Outcome, ToolContext
 from boathook.bridges.pydantic_ai import Guarded
-from boathook.errors import Blocked, BridgeError
+from boathook.errors import Blocked, BridgeError, Stopped
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.pydantic_ai import PydanticAI, make_model, read_messages
 from tests.bridges.stage import Stage, call_bash
@@ -258,6 +258,22 @@ def test_the_texts_of_a_prompt_with_images_are_what_hooks_see(hooks: Hooks) -> N
     assert prompts == ["what is\nthis?"]
 
 
+def test_images_stay_in_a_prompt_that_a_hook_changes(hooks: Hooks) -> None:
+    from pydantic_ai import BinaryContent
+
+    seen: list[Any] = []
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.extend(messages[0].parts[0].content)
+        return ModelResponse(parts=[TextPart("done")])
+
+    hooks.turn_start(lambda context: context.replace(prompt="who is this?"))
+    image = BinaryContent(b"\x89PNG", media_type="image/png")
+    agent = Agent(FunctionModel(reply), capabilities=[Guarded(hooks)])
+    asyncio.run(agent.run(["what is", image, "this?"]))
+    assert seen == ["who is this?", image]
+
+
 def test_a_blocked_prompt_leaves_the_run_as_an_error(hooks: Hooks) -> None:
     hooks.turn_start(lambda context: Outcome.block("there is a key in it"))
     with pytest.raises(Blocked, match="there is a key in it"):
@@ -328,6 +344,52 @@ def test_an_agent_within_a_tool_is_a_subagent_with_its_own_stop(hooks: Hooks) ->
 
     run_agent(Script((Call("ask_helper", {"task": "clean up"}),), "done"), Guarded(hooks), tools=[ask_helper])
     assert events == ["pre-agent-turn", "pre-subagent", "post-subagent", "pre-agent-turn-stop"]
+
+
+def test_a_subagent_with_hooks_of_its_own_has_them_in_the_same_session(hooks: Hooks) -> None:
+    other, sessions = Hooks(), set[str]()
+    other.before_tool(no_rm)
+    for each in (hooks, other):
+        each.before_tool(lambda context: sessions.add(context.session_id))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("rm -r build"),), "helped")
+    helper = Agent(make_model(script), name="helper", tools=stage.tools, capabilities=[Guarded(other)])
+
+    async def ask_helper(task: str) -> str:
+        return (await helper.run(task)).output
+
+    run_agent(Script((Call("ask_helper", {"task": "clean up"}),), "done"), Guarded(hooks), tools=[ask_helper])
+    assert stage.ran == []
+    assert len(sessions) == 1
+
+
+def test_the_model_of_the_caller_reads_why_a_subagent_was_blocked(hooks: Hooks) -> None:
+    hooks.subagent_start(lambda context: Outcome.block("no help today"))
+    helper = Agent(make_model(Script()), name="helper", capabilities=[Guarded(hooks)])
+
+    async def ask_helper(task: str) -> str:
+        return (await helper.run(task)).output
+
+    script = Script((Call("ask_helper", {"task": "clean up"}),), "done")
+    assert run_agent(script, Guarded(hooks), tools=[ask_helper]).output == "done"
+    assert "no help today" in find_result(script)
+
+
+def test_steps_are_events_and_a_hook_can_end_the_run_there(hooks: Hooks) -> None:
+    steps: list[tuple[str, int]] = []
+    for event in ("pre-step", "post-step"):
+        hooks.on(event)(lambda context: steps.append((context.event, context.index)))
+    hooks.before_step(lambda context: Outcome.stop("that is enough") if context.index == 1 else None)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    with pytest.raises(Stopped, match="that is enough"):
+        run_agent(Script((call_bash("ls"),), "done"), Guarded(hooks), tools=stage.tools)
+    assert steps == [("pre-step", 0), ("post-step", 0), ("pre-step", 1)]
+
+
+def test_the_same_hooks_twice_are_refused(hooks: Hooks) -> None:
+    agent = Agent(make_model(Script("done")), capabilities=[Guarded(hooks)])
+    with pytest.raises(BridgeError, match="attached twice"):
+        asyncio.run(agent.run("go", capabilities=[Guarded(hooks)]))
 
 
 # Imports

@@ -11,6 +11,8 @@ from boathook.bridges.framework import choose_hooks, refuse_unguarded
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.layers import LOGGER
+from boathook.inprocess.name_map import NameMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,23 @@ class Attachment:
             **fields,
         )
 
-    def find_run(self, session_id: str) -> AgentRun | None:
-        """Return the run of a session that was suspended, if there is one."""
-        return self.hooks.find_run(self.session_id or session_id)
+    def make_child(self, parent: AgentRun, name: str, task: str = "", **fields: Any) -> AgentRun:
+        """Return the run of a subagent: in the session of its parent, with the hooks and names of this attachment."""
+        child = parent.child(name, task, **fields)
+        child.stack, child.name_map = self.hooks.stack, NameMap(self.names, self.arguments)
+        return child
+
+    def log_messages(self, run: AgentRun) -> None:
+        """Log the texts for the person, because a framework shows none."""
+        for text in run.take_messages():
+            LOGGER.info("%s", text)
 
     def refuse_unguarded(self, tools: Iterable[str]) -> None:
         """Raise BridgeError for tools whose calls the bridge cannot see, unless the user accepts that."""
         refuse_unguarded(tools, self.framework, allow_unguarded=self.allow_unguarded)
 
 
-def attach(framework: str, hooks: Hooks | None, *, work_dir: str | os.PathLike[str] = "", **options: Any) -> Attachment:
+def attach(framework: str, hooks: object, *, work_dir: str | os.PathLike[str] = "", **options: Any) -> Attachment:
     """Return hooks for the agents of a framework; without `hooks`, those of the user and of `work_dir` (the current folder).
 
     `options` are the other fields of Attachment.

@@ -28,21 +28,21 @@ require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
 
 from pydantic import ValidationError
 from pydantic_ai import AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
-from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.agent import AbstractAgent, CallToolsNode, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import ModelRequest, ToolCallPart, UserPromptPart
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_graph import End
 
 # The run whose tool is being called: an agent that runs in there is a subagent.
 _calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 # A tool of the provider that every agent has: it searches the names of the agent's own tools, and does nothing else.
 _TOOL_SEARCH = "tool_search"
-_NO_SECOND_REQUEST = (
-    "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on. "
-    "Use `run`, `run_stream_events` or `iter`, which can"
-)
+# The last node of `run_stream`, which is not public.
+_END_OF_STREAM = "SetFinalResult"
+_NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
+_OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
 
 
 class Guarded(AbstractCapability[Any]):
@@ -75,7 +75,7 @@ class Guarded(AbstractCapability[Any]):
         )
         self._run: AgentRun | None = None
         # The prompt as hooks left it, if they changed it.
-        self._new_prompt: str | None = None
+        self._new_prompt: Any = None
         # For each call that is being made, the arguments as hooks left them.
         self._decided_args: dict[str, Any] = {}
 
@@ -114,48 +114,57 @@ class Guarded(AbstractCapability[Any]):
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
         """Begin and end the session and the turn around a run."""
-        run = await self._begin(ctx)
+        _check_run(ctx)
+        run = self._run = self._open_run(ctx)
         try:
+            await self._begin_turn(run, ctx)
             result: AgentRunResult[Any] = await handler()
         except BaseException as error:
             await run.__aexit__(type(error), error, error.__traceback__)
             raise
+        finally:
+            self._attachment.log_messages(run)
         if isinstance(result.output, DeferredToolRequests):
-            run.suspend()
+            run.suspend(str(ctx.conversation_id))
         else:
             await run.aend_turn(str(result.output))
             await run.aend()
         return result
 
-    async def _begin(self, ctx: RunContext[Any]) -> AgentRun:
-        session_id, parent = str(ctx.conversation_id or ""), _calling_run.get()
-        waiting = self._attachment.find_run(session_id)
-        fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
-        prompt = _read_prompt(ctx)
-        if waiting is not None and prompt is None:
-            # The run goes on with the answers of a person.
-            self._run = waiting.resume()
-        elif parent is not None:
+    def _open_run(self, ctx: RunContext[Any]) -> AgentRun:
+        """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
+        conversation, parent = str(ctx.conversation_id), _calling_run.get()
+        waiting = self._attachment.hooks.find_run(conversation)
+        if waiting is not None:
+            return waiting.resume()
+        if parent is not None and parent.is_session_open:
             name = ctx.agent.name if ctx.agent is not None else None
-            self._run = parent.child(name or "agent", prompt or "", state=ctx)
+            run = self._attachment.make_child(parent, name or "agent", _read_prompt(ctx.prompt), state=ctx)
+            run.can_ask = _can_ask(ctx)
         else:
-            self._run = self._attachment.make_run(session_id, **fields)
-        if prompt is None:
-            self._run = self._run.resume()
-            return self._run
-        begun = await self._run.aprompt(prompt)
+            fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
+            run = self._attachment.make_run(conversation, **fields)
+        # Without a prompt it goes on with what another process began.
+        return run.resume() if ctx.prompt is None else run
+
+    async def _begin_turn(self, run: AgentRun, ctx: RunContext[Any]) -> None:
+        if ctx.prompt is None:
+            return
+        text = _read_prompt(ctx.prompt)
+        begun = await run.aprompt(text)
+        if begun.is_stopped:
+            raise Stopped(begun.reason)
         if not begun.proceeds:
-            await self._run.aend()
-            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
-        if begun.context.prompt != prompt:
-            self._new_prompt = begun.context.prompt
-        return self._run
+            # A tool in which a subagent was blocked has failed; the model of its caller reads why.
+            raise Blocked(begun.reason) if run.subagent is None else ToolFailed(begun.reason)
+        if begun.context.prompt != text:
+            self._new_prompt = _replace_text(ctx.prompt, begun.context.prompt)
 
     # Requests to the model.
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         """Put the prompt that hooks left in the place of the first one."""
-        if self._new_prompt is not None and hasattr(node, "user_prompt"):
+        if self._new_prompt is not None and isinstance(node, UserPromptNode):
             node, self._new_prompt = dataclasses.replace(node, user_prompt=self._new_prompt), None
         return node
 
@@ -170,9 +179,7 @@ class Guarded(AbstractCapability[Any]):
         """Give the model the context of hooks, after all results of tools."""
         run = self.run
         self._refuse_native_tools([*request_context.model_request_parameters.native_tools])
-        step = await run.afire(StepContext.before(run.step_count))
-        if step.is_stopped:
-            raise Stopped(step.reason)
+        await self._fire_step(StepContext.before(run.step_count))
         run.step_count += 1
         texts = run.take_context()
         if texts:
@@ -182,16 +189,24 @@ class Guarded(AbstractCapability[Any]):
             request_context.messages = [*request_context.messages, message]
         return request_context
 
+    async def _fire_step(self, context: StepContext) -> None:
+        outcome = await self.run.afire(context)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
-        """Ask hooks whether the agent may stop, and send it back to work if not."""
+        """End a step; ask hooks whether the agent may stop, and send it back to work if not."""
+        is_streamed = type(node).__name__ == _END_OF_STREAM
+        if is_streamed or isinstance(node, CallToolsNode):
+            await self._fire_step(StepContext.after(self.run.step_count - 1))
         if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
             return result
         outcome = await self.run.astop(str(result.data.output))
         if outcome.is_stopped:
             raise Stopped(outcome.reason)
         if not outcome.proceeds:
-            if type(node).__name__ == "SetFinalResult":
-                raise BridgeError(_NO_SECOND_REQUEST.format(outcome.reason))
+            if is_streamed:
+                raise BridgeError(_NO_SECOND_REQUEST.format(outcome.reason), fix=_OTHER_WAYS)
             ctx.enqueue("\n".join((outcome.feedback, *self.run.take_context())))
         return result
 
@@ -265,27 +280,43 @@ def _validate_args(ctx: RunContext[Any], call: ToolCall) -> dict[str, Any]:
     return validated
 
 
-def _read_prompt(ctx: RunContext[Any]) -> str | None:
-    if ctx.prompt is None or isinstance(ctx.prompt, str):
-        return ctx.prompt
-    texts = [part if isinstance(part, str) else getattr(part, "content", "") for part in ctx.prompt]
-    return "\n".join(text for text in texts if isinstance(text, str) and text)
+def _read_prompt(prompt: Any) -> str:
+    """Return the texts of a prompt, which may have images and files between them."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    return "\n".join(filter(None, map(_read_text, prompt)))
+
+
+def _read_text(part: Any) -> str:
+    text = part if isinstance(part, str) else getattr(part, "content", "")
+    return text if isinstance(text, str) else ""
+
+
+def _replace_text(prompt: Any, text: str) -> Any:
+    return text if isinstance(prompt, str) else [text, *(part for part in prompt if not _read_text(part))]
+
+
+def _check_run(ctx: RunContext[Any]) -> None:
+    if not isinstance(ctx.model, Model):
+        message = "hooks cannot guard a realtime session of pydantic-ai: it has no place for prompts, stops and context"
+        raise BridgeError(message, fix="use `run`, `run_stream_events` or `iter`")
+    if sum(isinstance(capability, Guarded) for capability in _list_capabilities(ctx)) > 1:
+        raise BridgeError("Guarded is attached twice, so that hooks would run twice", fix="give it to the agent only")
+
+
+def _list_capabilities(ctx: RunContext[Any]) -> list[AbstractCapability[Any]]:
+    found: list[AbstractCapability[Any]] = []
+    if ctx.root_capability is not None:
+        ctx.root_capability.apply(found.append)
+    return found
 
 
 def _can_ask(ctx: RunContext[Any]) -> bool:
     """Whether the framework can put a question to a person: the agent may end with approvals, or something answers them."""
-    agent = ctx.agent
-    if agent is not None and DeferredToolRequests in _list_types(agent.output_type):
+    if ctx.agent is not None and DeferredToolRequests in _list_types(ctx.agent.output_type):
         return True
-    found: list[bool] = []
     default = AbstractCapability.handle_deferred_tool_calls
-
-    def visit(capability: AbstractCapability[Any]) -> None:
-        found.append(type(capability).handle_deferred_tool_calls is not default)
-
-    if ctx.root_capability is not None:
-        ctx.root_capability.apply(visit)
-    return any(found)
+    return any(type(each).handle_deferred_tool_calls is not default for each in _list_capabilities(ctx))
 
 
 def _list_types(output: Any) -> Iterator[Any]:
