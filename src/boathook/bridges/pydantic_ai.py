@@ -219,7 +219,7 @@ class Guarded(AbstractCapability[Any]):
         run = self.run
 
         async def execute(decided: ToolCall) -> Any:
-            final = args if decided.args is args else _validate_args(ctx, decided)
+            final = _validate_args(ctx, decided, args)
             self._decided_args[call.tool_call_id] = final
             token = _calling_run.set(run)
             try:
@@ -262,11 +262,13 @@ class Guarded(AbstractCapability[Any]):
             raise Stopped(outcome.reason)
         if not outcome.proceeds:
             raise ToolFailed(outcome.reason)
-        return args if outcome.call.args is args else _validate_args(ctx, outcome.call)
+        return _validate_args(ctx, outcome.call, args)
 
 
-def _validate_args(ctx: RunContext[Any], call: ToolCall) -> dict[str, Any]:
-    """Return the arguments that hooks left, as the tool takes them: hooks may have written JSON in place of objects."""
+def _validate_args(ctx: RunContext[Any], call: ToolCall, before: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that hooks left as the tool takes them: they may have put JSON in place of an object."""
+    if call.args.keys() == before.keys() and all(call.args[name] is value for name, value in before.items()):
+        return before
     tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
     tool = (tools or {}).get(call.name)
     if tool is None:
@@ -274,9 +276,8 @@ def _validate_args(ctx: RunContext[Any], call: ToolCall) -> dict[str, Any]:
     try:
         validated: dict[str, Any] = tool.args_validator.validate_python(dict(call.args), context=ctx.validation_context)
     except ValidationError as error:
-        raise ToolFailed(
-            f"a hook changed the arguments of {call.name}, and the tool does not take them: {error}"
-        ) from error
+        message = f"a hook changed the arguments of {call.name}, and the tool does not take them: {error}"
+        raise ToolFailed(message) from error
     return validated
 
 
