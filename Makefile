@@ -29,9 +29,9 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
-test test-documents test-installed test-remote test-long: export PYTHONDONTWRITEBYTECODE =
+test test-documents test-installed test-remote test-bridges test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge'
 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
@@ -44,6 +44,9 @@ test-installed: $(READY) ## installations: the README word for word, with a whee
 
 test-remote: $(READY) ## hooks that ask a model or a server, on loopback
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'remote and not long'
+
+test-bridges: $(READY) ## the contract of the bridges with pydantic-ai, which is installed here
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'bridge and not long' tests/bridges
 
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py
@@ -96,6 +99,9 @@ e2e: $(READY) ## the same hooks in five real agents, offline; HOST= for one (wri
 e2e-all: $(READY) ## the same in all nine agents that can be run
 	$(BIN)/python -m e2e.run --all $(if $(WRITE),--write)
 
+bridges: $(READY) ## the contract of the bridges in every framework, each in an environment of its own; FRAMEWORK= for one, NEWEST=1 for the newest releases (writes docs/reference/bridges.md with WRITE=1)
+	$(BIN)/python scripts/run_bridges.py $(addprefix --framework ,$(FRAMEWORK)) $(if $(NEWEST),--newest) $(if $(PIN),--pin) $(if $(WRITE),--write)
+
 docs: $(READY) ## make the generated parts of the documentation again
 	$(BIN)/python scripts/generate_docs.py
 
@@ -116,4 +122,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs picture site snapshots format clean
+.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-bridges test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs picture site snapshots format clean

@@ -17,6 +17,7 @@ from typing import Any
 import click
 from click.testing import CliRunner
 from generate_api import write_api_page
+from generate_bridges import write_bridges_page, write_framework_pages
 from generate_fields import write_fields_page
 from generate_forms import write_forms_page
 from generate_hosts import format_codes, write_host_pages, write_hosts_page
@@ -601,6 +602,8 @@ def make_files() -> dict[Path, str]:
         REFERENCE / "what-agents-show.md": write_visibility_page(MADE.strip()),
         SCHEMA_FOLDER / "README.md": write_schemas_page(MADE.strip()),
         DECISIONS / "README.md": write_decisions_page(MADE.strip()),
+        REFERENCE / "bridges.md": write_bridges_page(MADE.strip()),
+        **dict(write_framework_pages(MADE.strip())),
         **dict(write_host_pages()),
         **dict(write_schemas()),
         **dict(write_man_pages()),

@@ -349,6 +349,16 @@ class RunState:
                 memory = self._memories[call_id] = CallMemory(memory.name, args)
             memory.permission, memory.comment = is_allowed, reason
 
+    def find_question(self, call: ToolCall) -> str:
+        """Return the token of the open question about a call, for hosts that know only the call; "" if there is none."""
+        with self._lock:
+            memory = self._memories.get(call.id)
+            return memory.token if memory is not None and memory.is_about(call.name, call.args) else ""
+
+    def answer_call(self, call: ToolCall, *, is_allowed: bool, reason: str = "") -> None:
+        """Do what `answer` does, without a token. If there is no question yet, the answer is for the one that this call raises."""
+        self.answer(self.find_question(call) or f".{_make_digest(call)}", is_allowed, reason=reason)
+
     def note_refused(self, call: ToolCall, context: ToolContext) -> None:
         """Note that a call was refused: no events come after it, even if the host reports its end."""
         with self._lock:

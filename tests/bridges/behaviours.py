@@ -1,0 +1,28 @@
+"""The 14 behaviours of every bridge: the rows of the matrix in docs/reference/bridges.md, in its order."""
+
+from __future__ import annotations
+
+BEHAVIOURS = {
+    "block": "A hook blocks a tool call; the model reads the reason",
+    "rewrite input": "A hook changes the arguments of a call",
+    "rewrite output": "A hook changes what the model reads as the result",
+    "context": "Context of hooks reaches the model, after all results of parallel calls",
+    "ask": "A hook asks: the framework's own approval, then the run goes on; each hook runs once",
+    "stop gate": "A hook sends the agent back to work, three times at most",
+    "prompt": "A hook blocks the prompt; the model is never asked",
+    "session": "Session and turn begin and end once, with one session id",
+    "failure": "Hooks are told of a tool that fails, and of a run that fails",
+    "parallel": "Of two calls at once, one is blocked and the other runs",
+    "streaming": "All of it while the answer is streamed",
+    "delegation": "Agents that an agent delegates to are guarded, too",
+    "isolation": "Two runs at once do not mix",
+    "cancel": "A cancelled run ends its turn and its session",
+}
+# Columns and behaviours for which a bridge may do nothing at all, because the framework has no place for it. Everything else
+# that a framework cannot do must be refused when the bridge is attached, or raise in the run.
+ACCEPTED = {
+    ("langgraph ToolNode", "prompt"),
+    ("langgraph ToolNode", "stop gate"),
+    ("langgraph ToolNode", "session"),
+    ("claude-agent-sdk", "session"),
+}
