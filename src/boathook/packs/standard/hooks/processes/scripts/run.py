@@ -6,6 +6,7 @@ from __future__ import annotations
 from argument_list import ArgumentList
 from call_programs import list_host_programs
 from command_rules import CommandRule, ProgramOptions, judge_programs
+from running_processes import ends_only_own
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
@@ -73,6 +74,7 @@ _RULES = (
     CommandRule("reboot halt poweroff", "", "takes the machine down", _LATER, unless="-w --wtmp-only"),
     CommandRule("init telinit", "0|1|6|s|S", "takes the machine down", _LATER),
 )
+_BY_NAME = ("pkill", "killall")
 _OPTIONS = {
     "systemctl": ProgramOptions("-H --host -M --machine -t --type -s --signal -n --lines -o --output -p --property"),
     "killall": ProgramOptions("-s --signal -u --user -o --older-than -y --younger-than"),
@@ -81,7 +83,12 @@ _OPTIONS = {
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    programs = list_host_programs(call)
+    folders = [folder for folder in (call.project, call.work_dir) if folder.strip("/")]
+    programs = [
+        program
+        for program in list_host_programs(call)
+        if program.name not in _BY_NAME or not ends_only_own(program, folders)
+    ]
     if any(_ends_everything(program) for program in programs):
         return ask(f"`kill -1` as a target ends every process of the user. {_BY_ID}.")
     return judge_programs(programs, _RULES, _OPTIONS)
