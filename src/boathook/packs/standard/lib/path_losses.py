@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -64,6 +65,8 @@ _OVERWRITERS = frozenset(
         *("aria2c", "ed", "ex", "scp", "rsync", "openssl", "gpg", "sort", "patch"),
     )
 )
+# Programs that few machines have, and that are called like somebody's own script or function.
+_RARE_PROGRAMS = frozenset(("wipe",))
 # Programs that look for patterns by themselves, also for those in quotes.
 _OWN_PATTERNS = frozenset(("rimraf", "del-cli", "shx", "remove-item", "ri", "del", "erase", "rd", "pwsh", "powershell"))
 _CODE_DELETES = re.compile(
@@ -98,6 +101,8 @@ Rule = Callable[[Started], Iterator[PathLoss]]
 def list_path_losses(program: Started) -> list[PathLoss]:
     """Return what a program deletes, moves, overwrites, or changes the access of."""
     rule = _RULES.get(program.name) or _POWERSHELL_RULES.get(program.name.lower())
+    if program.name in _RARE_PROGRAMS and shutil.which(program.name) is None:
+        rule = None
     losses: list[PathLoss] = []
     if rule is not None:
         losses += rule(program)
