@@ -183,7 +183,8 @@ def _is_narrowed_path(path: str) -> bool:
     if not isinstance(path, FoundPath):
         return False
     filters = path.filters
-    return bool(filters.names or filters.paths or filters.narrowing or filters.is_empty or not filters.finds_folders)
+    is_chosen = filters.names or filters.paths or filters.narrowing or filters.is_empty or filters.is_selective
+    return bool(is_chosen)
 
 
 def _search(program: Started) -> Iterator[PathLoss]:
