@@ -78,6 +78,7 @@ _CODE_TREES = re.compile(
     r"rmtree|remove_tree|rm_rf|rm_r\b|rmSync|rimraf|\brm\s*\(|Remove-Item|deleteDirectory|recursive", re.I
 )
 _CODE_WRITES = re.compile(r"open\s*\([^)]*[\"'][rb]*[wa+]|write|O_WRONLY|O_RDWR", re.IGNORECASE)
+_PLAIN_NAME = re.compile(r"[\w@+-][\w@+./-]{0,200}")
 _PATH_LIKE = re.compile(r"(?:[~/.]|[A-Za-z]:\\).{0,300}")
 
 
@@ -282,9 +283,15 @@ def _run_code(program: Started) -> Iterator[PathLoss]:
     is_tree = bool(_CODE_TREES.search(code))
     home = program.scope.given.get("HOME", UNKNOWN) if program.scope else UNKNOWN
     for text in list_code_strings(code):
-        if _PATH_LIKE.fullmatch(text):
+        if _PATH_LIKE.fullmatch(text) or _is_file_name(text, program):
             path = re.sub(r"^(?:~|\$HOME)(?=/|$)", lambda _: home, text)
             yield _make(program, DELETE, path, is_tree=is_tree or path.endswith("*"))
+
+
+def _is_file_name(text: str, program: Started) -> bool:
+    """Whether a text in code is the name of something in the folder that it runs in."""
+    is_plain = bool(_PLAIN_NAME.fullmatch(text)) and UNKNOWN not in program.folder
+    return is_plain and os.path.lexists(program.make_absolute(text))
 
 
 _RULES: dict[str, Rule] = {
