@@ -19,6 +19,11 @@ from boathook.system.files import may_exist
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptainer"))
 # Programs whose scripts can run commands.
 _RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
+# Shells of Windows, and the options behind which the command is.
+_WINDOWS_SHELLS = {
+    **dict.fromkeys(("pwsh", "powershell"), ("-c", "-command")),
+    "cmd": ("/c", "/k", "//c", "//k"),
+}
 _MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
 _ANSWERS = re.compile(r"<|(?<!\|)\|(?!\|)|\b(?:coproc|expect|spawn|input|stdin|communicate)\b")
 _PROGRAM_FOLDER = re.compile(r"bin/|^/(?:usr|opt|nix|gnu|snap|run|lib\w*|System|Library|Applications)/")
@@ -120,12 +125,13 @@ def _find_shared_view(program: Started) -> Started:
 
 
 def list_powershell_programs(program: Started) -> Iterator[Started]:
-    """Yield what `pwsh -Command` starts, read as a shell would: its commands and pipes look the same."""
-    if program.name.lower().removesuffix(".exe") not in ("pwsh", "powershell"):
+    """Yield what `pwsh -Command` or `cmd /c` starts, read as a shell would: its commands and pipes look the same."""
+    options = _WINDOWS_SHELLS.get(program.name.lower().removesuffix(".exe"))
+    if options is None:
         return
     words = program.words
     for at, word in enumerate(words[1:-1], start=1):
-        if word.lower() in ("-c", "-command") and words[at + 1] != "-":
+        if word.lower() in options and words[at + 1] != "-":
             variables = program.scope.given if program.scope else {}
             text = " ".join(words[at + 1 :]).replace("\\", "/")
             yield from read_command(text, program.folder, variables).programs

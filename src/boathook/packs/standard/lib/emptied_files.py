@@ -46,6 +46,8 @@ def list_emptied(program: Started) -> list[str]:
     if is_interpreter(program.name):
         code = find_code(program)
         return [*list_code_strings(code)] if _CODE_EMPTIES.search(code) else []
+    if program.name.lower() in ("clear-content", "clc"):
+        return list_operands(words)
     has_no_input = program.input_paths == ("/dev/null",)
     if program.name == "tee" and has_no_input:
         return list_operands(words) if not ArgumentList(words).has("-a", "--append") else []

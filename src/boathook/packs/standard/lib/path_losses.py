@@ -67,6 +67,9 @@ _OVERWRITERS = frozenset(
 )
 # Programs that few machines have, and that are called like somebody's own script or function.
 _RARE_PROGRAMS = frozenset(("wipe",))
+# Commands of PowerShell that list files for one behind them in a pipe, and what makes it some of them only.
+_ITEM_LISTERS = frozenset(("get-childitem", "gci", "dir", "get-item", "gi"))
+_ITEM_FILTERS = ("-fi", "-i", "-n", "where", "?", "select", "-d")
 # Programs that look for patterns by themselves, also for those in quotes.
 _OWN_PATTERNS = frozenset(("rimraf", "del-cli", "shx", "remove-item", "ri", "del", "erase", "rd", "pwsh", "powershell"))
 _CODE_DELETES = re.compile(
@@ -164,20 +167,34 @@ def _is_option(word: str) -> bool:
 
 def _remove_item(program: Started) -> Iterator[PathLoss]:
     """`Remove-Item -Recurse -Force PATH` of PowerShell, and its short names; names of options may be cut short."""
-    words = list(program.words[1:])
-    lowered = [word.lower() for word in words]
+    lowered = [word.lower() for word in program.words[1:]]
     # With `-Confirm:$false` it asks nobody.
     if any(word.startswith(("-wh", "-conf")) and ":" not in word for word in lowered):
         return
     is_recursive = any(word.startswith("-r") for word in lowered) or "/s" in lowered
-    values = {at + 1 for at, word in enumerate(lowered) if word.startswith(("-e", "-i", "-fi"))}
+    for path in _list_item_paths(program):
+        yield _make(program, DELETE, path, is_tree=is_recursive)
+    for lister in program.feeders:
+        if lister.name.lower() in _ITEM_LISTERS:
+            words = [word.lower() for word in (*lister.words[1:], *(one.name for one in program.feeders))]
+            is_narrowed = any(word.startswith(_ITEM_FILTERS) for word in words)
+            for path in _list_item_paths(lister) or ["."]:
+                yield _make(program, DELETE, path, is_tree=True, is_narrowed=is_narrowed)
+
+
+def _list_item_paths(program: Started) -> list[str]:
+    """Return the paths that a command of PowerShell or `cmd` is called with, as they are written elsewhere."""
+    words = list(program.words[1:])
+    values = {at + 1 for at, word in enumerate(words) if word.lower().startswith(("-e", "-i", "-fi", "-d"))}
     home = program.scope.given.get("HOME", UNKNOWN) if program.scope else UNKNOWN
+    paths: list[str] = []
     for at, word in enumerate(words):
-        if at in values or word.startswith("-") or word.lower() in ("/s", "/q", "/f"):
+        if at in values or word.startswith("-") or word.lower() in ("/s", "/q", "/f", "/a"):
             continue
         path = re.sub(rf"(?i)^{UNKNOWN}:(?:userprofile|home)(?=/|$)", lambda _: home, word.replace("\\", "/"))
-        path = re.sub(r"^[A-Za-z]:/*(.*)", r"/\1", path.rstrip(","))
-        yield _make(program, DELETE, path, is_tree=is_recursive)
+        path = re.sub(r"(?i)^%userprofile%(?=/|$)", lambda _: home, path)
+        paths.append(re.sub(r"^[A-Za-z]:/*(.*)", r"/\1", path.rstrip(",")))
+    return paths
 
 
 def _is_narrowed_path(path: str) -> bool:
@@ -302,4 +319,4 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl", "chattr"), _change_access),
     "shred": _shred,
 }
-_POWERSHELL_RULES: dict[str, Rule] = dict.fromkeys(("remove-item", "ri", "del", "erase", "rd"), _remove_item)
+_POWERSHELL_RULES: dict[str, Rule] = dict.fromkeys(("remove-item", "ri", "del", "erase", "rd", "rmdir"), _remove_item)

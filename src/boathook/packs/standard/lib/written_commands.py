@@ -10,7 +10,7 @@ from boathook.core.interpreters import SHELLS
 from boathook.core.shell import ShellCommand, ShellReader, ShellRedirection, get_assigned_name
 from boathook.guards import GuardedCall
 
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_VARIABLE = re.compile(r"\$\{?(?:[Ee][Nn][Vv]:)?([A-Za-z_]\w*)")
 # What shows that a variable is set, and nothing of its value.
 _HARMLESS_EXPANSION = re.compile(r"\$\{#\w+\}|\$\{\w+:?\+[^}]*\}|\$\{\w+:0:[1-6]\}")
 _SECRET_NAME = re.compile(

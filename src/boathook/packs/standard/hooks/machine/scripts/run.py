@@ -100,6 +100,13 @@ _DISK_RULES = (
 _INTERACTIVE = frozenset(("fdisk", "cfdisk", "gdisk", "cgdisk", "cryptsetup"))
 _RULES = (
     CommandRule(
+        "Format-Volume format-volume Clear-Disk clear-disk Initialize-Disk initialize-disk Remove-Partition remove-partition",
+        "",
+        "erases a disk or a part of it",
+        "`Get-Disk` and `Get-Volume` show them",
+        unless="-WhatIf -whatif",
+    ),
+    CommandRule(
         "lvremove vgremove",
         "",
         "deletes volumes and all data on them",

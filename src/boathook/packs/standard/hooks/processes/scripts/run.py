@@ -22,6 +22,17 @@ _RULES = (
         _BY_ID,
         unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2 -HUP -SIGHUP",
     ),
+    CommandRule(
+        "Stop-Process stop-process spps",
+        "",
+        "ends every process that matches, also those of other people and programs",
+        _BY_ID.replace("`pgrep -af NAME`", "`Get-Process`").replace("`kill PID`", "`Stop-Process -Id`"),
+        unless="-Id -id -WhatIf -whatif",
+    ),
+    CommandRule("Stop-Service stop-service spsv", "", "stops services that others may rely on", _SERVICE, operands=1),
+    CommandRule(
+        "Stop-Computer stop-computer Restart-Computer restart-computer", "", "takes the machine down", _LATER
+    ),
     CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
     CommandRule("systemctl", "stop|disable", "stops services that others may rely on", _SERVICE, operands=2),
     CommandRule(

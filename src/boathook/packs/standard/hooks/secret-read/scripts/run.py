@@ -31,6 +31,8 @@ _PASSING = frozenset(
         *("xxd", "od", "hexdump", "rev", "tac", "strings", "paste", "dd", "pv"),
     )
 )
+_ITEM_LISTERS = ("get-childitem", "gci", "dir", "ls", "get-item", "gi")
+_WORD_PRINTERS = ("echo", "printf", "write-output", "write-host")
 _SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
 _MAX_WORDS = 200
 _PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
@@ -153,14 +155,18 @@ def _find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
         first = pipe[0]
         if first.is_nested or any(one.has_output for one in pipe):
             continue
-        if first.words in _DUMPS and _shows_dump(pipe[1:]):
+        words = [word.lower() for word in first.words]
+        is_dump_of_drive = words[:1] and words[0] in _ITEM_LISTERS and any(word in ("env:", "env:*") for word in words)
+        if (first.words in _DUMPS or is_dump_of_drive) and _shows_dump(pipe[1:]):
             return ask(
                 f"`{' '.join(first.words)}` shows all variables, with their secrets, to the model. "
                 "Print the one that you need (`printenv NAME`), or the names: `env | cut -d= -f1`."
             )
         names = first.words[1:] if first.name == "printenv" else []
-        if first.name in ("echo", "printf") and len(pipe) == 1:
-            names = [name for raw in first.raws[1:] for name in list_variables(raw)]
+        # In PowerShell, a value alone is printed.
+        is_value = first.raws[:1] and first.raws[0].lower().startswith("$env:")
+        if is_value or (first.name.lower() in _WORD_PRINTERS and len(pipe) == 1):
+            names = [name for raw in first.raws[0 if is_value else 1 :] for name in list_variables(raw)]
         for name in names:
             if is_secret_name(name) and name not in assigned and len(pipe) == 1:
                 return ask(
