@@ -57,6 +57,7 @@ _ROWS: dict[str, str] = {
     "gpg": r"(?:.* )?--export-secret-(?:sub)?keys",
     "cf": r"oauth-token",
     "docker-credential-desktop": r"get",
+    **dict.fromkeys(("docker", "podman"), r"(?:container )?inspect\b.*(?:-f|--format)[= ]\S*\.Config\.Env\b"),
     "nmcli": r"(?:.* )?(?:-s|--show-secrets)",
     "wg": r"showconf",
 }

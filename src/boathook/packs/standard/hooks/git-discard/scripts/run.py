@@ -51,7 +51,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             if reason := saved.find_loss(git, state):
                 return ask(reason)
             saved.note(git)
-    return judge_programs(list_host_programs(call), _OTHER_SYSTEMS, {})
+    return judge_programs(filter(_is_in_repository, list_host_programs(call)), _OTHER_SYSTEMS, {})
 
 
 class _SavedWork:
@@ -348,6 +348,16 @@ def _list_ours(paths: list[str], program: Started, call: GuardedCall) -> list[st
     folders = [folder for folder in (call.project, call.work_dir) if folder.strip("/")]
     whole = [os.path.normpath(program.make_absolute(path)) for path in paths if UNKNOWN not in path]
     return [path for path in whole if UNKNOWN not in path and any(is_below(path, folder) for folder in folders)]
+
+
+def _is_in_repository(program: Started) -> bool:
+    """Whether a program may work in a repository of Mercurial or Subversion: the folder or one above has its store."""
+    folder = program.folder
+    is_there = program.name in ("hg", "svn") and UNKNOWN in folder
+    while program.name in ("hg", "svn") and folder.strip("/") and not is_there:
+        is_there = os.path.lexists(os.path.join(folder, f".{program.name}"))
+        folder = os.path.dirname(folder.rstrip("/"))
+    return is_there
 
 
 # Other systems of versions: what throws away changes without a copy.

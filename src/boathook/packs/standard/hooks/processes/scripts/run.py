@@ -51,6 +51,12 @@ _RULES = (
         _LATER,
         unless="--when",
     ),
+    CommandRule(
+        "systemctl",
+        "isolate rescue.target|emergency.target|poweroff.target|reboot.target|halt.target",
+        "takes the machine down",
+        _LATER,
+    ),
     CommandRule("service rc-service", "* stop", "stops a service that others may rely on", _SERVICE),
     CommandRule(
         "launchctl",
@@ -102,7 +108,14 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     ]
     if any(_ends_everything(program) for program in programs):
         return ask(f"`kill -1` as a target ends every process of the user. {_BY_ID}.")
-    return judge_programs(programs, _RULES, _OPTIONS)
+    return judge_programs(map(_find_service, programs), _RULES, _OPTIONS)
+
+
+def _find_service(program: Started) -> Started:
+    """Return `/etc/init.d/NAME stop` as a call of `service`."""
+    if not program.words[0].startswith("/etc/init.d/"):
+        return program
+    return program.replace(words=("service", program.name, *program.words[1:]))
 
 
 def _ends_everything(program: Started) -> bool:
