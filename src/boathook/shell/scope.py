@@ -168,7 +168,7 @@ class ShellScope:
         if "{" in raw and text == word.text:
             values = expand_braces(text)
         # A shell splits only what is not in quotes.
-        outside = raw if raw[-1:] not in ("'", '"') else re.split("['\"]", raw, maxsplit=1)[0]
+        outside = raw if raw[-1:] not in ("'", '"') else re.split("\\$?['\"]", raw, maxsplit=1)[0]
         if "$" in outside or "`" in outside:
             values = [piece for value in values for piece in self._split(value)]
         is_quoted = values == [text] and not _PATTERN_SIGNS.isdisjoint(text) and _has_quoted_signs(raw)
