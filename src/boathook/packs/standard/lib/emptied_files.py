@@ -92,7 +92,11 @@ class OlderVersions:
             replaced += [word[3:] for word in words if program.name == "dd" and word.startswith("of=")]
         if any(map(_packs_version, sources)) and _unpacks(program):
             replaced += ArgumentList(words, "-C --directory -f --file").get("-C", "--directory") or ["."]
-        if program.name == "patch" and ArgumentList(words).has("-R", "--reverse") and any(map(_prints_changes, sources)):
+        if (
+            program.name == "patch"
+            and ArgumentList(words).has("-R", "--reverse")
+            and any(map(_prints_changes, sources))
+        ):
             replaced.append(".")
         if program.name in _COPIERS:
             *copied, target = list_operands(words) or [""]
@@ -121,4 +125,6 @@ def _packs_version(program: Started) -> bool:
 
 def _unpacks(program: Started) -> bool:
     words = program.words[1:]
-    return program.name in ("tar", "bsdtar", "gtar") and any(re.match(r"-?[a-zA-Z]*x|--extract", word) for word in words[:2])
+    return program.name in ("tar", "bsdtar", "gtar") and any(
+        re.match(r"-?[a-zA-Z]*x|--extract", word) for word in words[:2]
+    )

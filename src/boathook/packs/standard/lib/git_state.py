@@ -145,7 +145,14 @@ class GitState:
         if remote not in output.split():
             # A push to it can only fail.
             return True if not os.path.lexists(os.path.join(self.folder, remote)) else None
-        others = ["--not", "--branches", "--tags", f"--exclude={remote}/{branch}", f"--exclude={remote}/HEAD", "--remotes"]
+        others = [
+            "--not",
+            "--branches",
+            "--tags",
+            f"--exclude={remote}/{branch}",
+            f"--exclude={remote}/HEAD",
+            "--remotes",
+        ]
         code, output, _ = self._run(["rev-list", "-n", "1", f"refs/remotes/{remote}/{branch}", *others, "--"])
         return not output.strip() if code == 0 else None
 

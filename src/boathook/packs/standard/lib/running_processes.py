@@ -64,7 +64,7 @@ def _find_pattern(program: Started) -> re.Pattern[str] | None:
     patterns = [text[:_MAX_NAME_CHARS] if program.name == "killall" else text for text in arguments.operands]
     is_regular = program.name == "pkill" or arguments.has("-r", "--regexp")
     # What a pattern does not match would be ended.
-    if not patterns or program.name not in _VALUES or arguments.has("-v", "--inverse") and program.name == "pkill":
+    if not patterns or program.name not in _VALUES or (arguments.has("-v", "--inverse") and program.name == "pkill"):
         return None
     if any(UNKNOWN in text or (is_regular and not _is_plain(text)) for text in patterns):
         return None
@@ -112,6 +112,8 @@ def _list_by_ps() -> Iterator[RunningProcess]:
         done = subprocess.run(_PS, capture_output=True, text=True, errors="replace", timeout=5, check=False)
     except (OSError, subprocess.SubprocessError):
         return
-    for pid, terminal, words in (line.split(None, 2) for line in done.stdout.splitlines() if len(line.split(None, 2)) == 3):
+    for pid, terminal, words in (
+        line.split(None, 2) for line in done.stdout.splitlines() if len(line.split(None, 2)) == 3
+    ):
         name = os.path.basename(words.split()[0]).lstrip("-")
         yield RunningProcess(int(pid), name[:_MAX_NAME_CHARS], words, has_terminal="?" not in terminal)

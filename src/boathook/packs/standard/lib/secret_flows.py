@@ -78,7 +78,7 @@ _CODE_USES = re.compile(r"dotenv|existsSync|\.exists\(|\.is_file\(|isfile\(|stat
 
 
 # What a secret manager or a cloud hands out if it is asked for by its name.
-NAMED_SECRET = "a secret that is asked for by its name"
+HANDED_OUT = "a secret that is asked for by its name"
 _ALL_VARIABLES = "all variables of the environment"
 
 # Longer commands are followed in part: their beginnings are judged, and nothing takes long.
@@ -169,7 +169,7 @@ class SecretFlows:
     def list_secrets(self, program: Started) -> list[SecretPath]:
         """Return the secrets that a program prints, copies or packs."""
         if is_secret_printer(program):
-            kind = NAMED_SECRET if is_named_secret(program) else "a secret that it prints"
+            kind = HANDED_OUT if is_named_secret(program) else "a secret that it prints"
             return [SecretPath(" ".join(map(show_path, program.words[:3])), SETTINGS, kind)]
         takes_folders = takes_whole_folders(program)
         words = list(dict.fromkeys(list_read_words(program)))[:_MAX_WORDS]

@@ -436,7 +436,8 @@ OPTION_ROWS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...
 
 
 _SCALE_TO_ZERO = re.compile(
-    r"(?:^| )(?:--(?:desired-count|desired-capacity|desired-size|num-nodes|size)[= ]0|ps:scale (?:.* )?\w+=0|scale count (?:\w+=)?0)(?= |$)"
+    r"(?:^| )(?:--(?:desired-count|desired-capacity|desired-size|num-nodes|size)[= ]0|ps:scale (?:.* )?\w+=0"
+    r"|scale count (?:\w+=)?0)(?= |$)"
 )
 # Sockets by which load balancers take orders, and orders that take something away.
 _ADMIN_SOCKET = re.compile(r"haproxy|admin[\w.]*\.sock")

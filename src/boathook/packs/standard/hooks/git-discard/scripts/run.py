@@ -362,14 +362,41 @@ def _is_in_repository(program: Started) -> bool:
 
 # Other systems of versions: what throws away changes without a copy.
 _OTHER_SYSTEMS = (
-    CommandRule("hg", "update|up|checkout|co", "throws away changes that are in no commit", _SHELVE, needs="-C --clean"),
+    CommandRule(
+        "hg", "update|up|checkout|co", "throws away changes that are in no commit", _SHELVE, needs="-C --clean"
+    ),
     CommandRule("hg", "revert", "throws away changes that are in no commit", _SHELVE, needs="--no-backup"),
-    CommandRule("hg", "purge|clean", "deletes files that are in no commit", "See which with `hg purge --print`", unless="-p --print"),
-    CommandRule("svn", "revert", "throws away changes that are in no commit", "`svn diff > FILE` keeps them", operands=2),
-    CommandRule("svn", "cleanup", "deletes files that are in no commit", "`svn status` shows them", needs="--remove-unversioned"),
+    CommandRule(
+        "hg",
+        "purge|clean",
+        "deletes files that are in no commit",
+        "See which with `hg purge --print`",
+        unless="-p --print",
+    ),
+    CommandRule(
+        "svn", "revert", "throws away changes that are in no commit", "`svn diff > FILE` keeps them", operands=2
+    ),
+    CommandRule(
+        "svn", "cleanup", "deletes files that are in no commit", "`svn status` shows them", needs="--remove-unversioned"
+    ),
 )
 _DELETERS = frozenset(
-    ("rm", "grm", "srm", "rimraf", "find", "rsync", "unlink", "shred", "remove-item", "ri", "del", "erase", "rd", "rmdir")
+    (
+        "rm",
+        "grm",
+        "srm",
+        "rimraf",
+        "find",
+        "rsync",
+        "unlink",
+        "shred",
+        "remove-item",
+        "ri",
+        "del",
+        "erase",
+        "rd",
+        "rmdir",
+    )
 )
 
 

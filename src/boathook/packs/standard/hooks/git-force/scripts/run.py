@@ -74,7 +74,9 @@ def _judge_deleted(git: GitCall, protected: Sequence[str], *, knows_remotes: boo
         return None
     answer = _judge_targets(git, "deletes", deleted, _STAYS, protected)
     remote = (git.arguments.get("--repo") or git.operands)[0]
-    is_plain = knows_remotes and not git.settings and not any(name.startswith("GIT_") for name, _ in git.program.variables)
+    is_plain = (
+        knows_remotes and not git.settings and not any(name.startswith("GIT_") for name, _ in git.program.variables)
+    )
     state = GitStates().get(git.folder if is_plain else UNKNOWN)
     is_kept = all(state.keeps_remote_branch(remote, spec.removeprefix("refs/heads/")) for spec in deleted)
     return None if is_kept and answer.decision != "block" else answer

@@ -133,7 +133,9 @@ _OPTIONS = {
     "cdk": ProgramOptions("-a --app -c --context --profile -o --output -r --role-arn"),
 }
 # Modules of ansible that change nothing, or run a command, which is judged as if it was started by ssh.
-_SAFE_MODULES = frozenset(("ping", "setup", "debug", "stat", "command", "shell", "raw", "getent", "slurp", "find", "assert"))
+_SAFE_MODULES = frozenset(
+    ("ping", "setup", "debug", "stat", "command", "shell", "raw", "getent", "slurp", "find", "assert")
+)
 _CONFIRMING_VARIABLES = re.compile(r"TF_CLI_ARGS\w*|PULUMI_SKIP_CONFIRMATIONS|TF_INPUT|TERRAGRUNT_\w+|TG_\w+")
 
 

@@ -78,7 +78,13 @@ _DISK_RULES = (
         "makes what is on a disk unreadable",
         "`cryptsetup luksHeaderBackup` saves the header first",
     ),
-    CommandRule("mdadm", "", "erases what makes a disk a part of an array", "`mdadm --examine` shows it", needs="--zero-superblock"),
+    CommandRule(
+        "mdadm",
+        "",
+        "erases what makes a disk a part of an array",
+        "`mdadm --examine` shows it",
+        needs="--zero-superblock",
+    ),
     CommandRule("mdadm", "", "takes a disk out of an array", "`mdadm --detail` shows it", needs="-f --fail"),
     CommandRule(
         "fdisk cfdisk gdisk cgdisk", "", "changes partitions", "`fdisk -l` shows them", unless="-l --list -s -x"
@@ -109,9 +115,13 @@ _RULES = (
         operands=2,
         confirmed="-y --yes --assume-yes --assumeyes -n --non-interactive",
     ),
-    CommandRule("pacman", "", _PACKAGES, _LIST_PACKAGES, needs="-R --remove", unless="-p --print", confirmed="--noconfirm"),
+    CommandRule(
+        "pacman", "", _PACKAGES, _LIST_PACKAGES, needs="-R --remove", unless="-p --print", confirmed="--noconfirm"
+    ),
     CommandRule("dpkg", "", _PACKAGES, "`apt-get -s remove` shows what would go", needs="-r --remove -P --purge"),
-    CommandRule("rpm", "", _PACKAGES, "`rpm -e --test` shows whether others need it", needs="-e --erase", unless="--test"),
+    CommandRule(
+        "rpm", "", _PACKAGES, "`rpm -e --test` shows whether others need it", needs="-e --erase", unless="--test"
+    ),
     CommandRule(
         "Format-Volume format-volume Clear-Disk clear-disk Initialize-Disk initialize-disk Remove-Partition remove-partition",
         "",

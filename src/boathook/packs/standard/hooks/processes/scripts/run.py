@@ -30,9 +30,7 @@ _RULES = (
         unless="-Id -id -WhatIf -whatif",
     ),
     CommandRule("Stop-Service stop-service spsv", "", "stops services that others may rely on", _SERVICE, operands=1),
-    CommandRule(
-        "Stop-Computer stop-computer Restart-Computer restart-computer", "", "takes the machine down", _LATER
-    ),
+    CommandRule("Stop-Computer stop-computer Restart-Computer restart-computer", "", "takes the machine down", _LATER),
     CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
     CommandRule("systemctl", "stop|disable", "stops services that others may rely on", _SERVICE, operands=2),
     CommandRule(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from typing import Any
 
-from secret_flows import NAMED_SECRET, SecretFlows, SecretRead, is_dump, is_names_only
+from secret_flows import HANDED_OUT, SecretFlows, SecretRead, is_dump, is_names_only
 from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
 from secret_printers import find_code_variables, is_store_dump
 from written_commands import WrittenCommand, is_secret_name, list_assigned, list_pipes, list_variables
@@ -27,7 +27,22 @@ _DUMPS = (
 )
 _PASSING = frozenset(
     (
-        *("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold", "base64", "base32"),
+        *(
+            "sort",
+            "cat",
+            "less",
+            "more",
+            "head",
+            "tail",
+            "tee",
+            "column",
+            "nl",
+            "uniq",
+            "tr",
+            "fold",
+            "base64",
+            "base32",
+        ),
         *("xxd", "od", "hexdump", "rev", "tac", "strings", "paste", "dd", "pv"),
     )
 )
@@ -90,7 +105,7 @@ def _iter_paths(tool_input: Any) -> Iterator[str]:
 def _find_read_file(call: GuardedCall, flows: SecretFlows) -> GuardAnswer | None:
     reads = [read for read in flows.reads if not _is_free(call, read.secret) and not _is_excused(flows, read)]
     if not call.settings.get("managers", False):
-        reads = [read for read in reads if read.secret.kind != NAMED_SECRET]
+        reads = [read for read in reads if read.secret.kind != HANDED_OUT]
     if reads:
         gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
         return _object_to(gravest.secret, is_copy=gravest.is_copy)
