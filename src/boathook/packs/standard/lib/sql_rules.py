@@ -25,7 +25,7 @@ _DOCUMENTS = LazyPattern(
 )
 # Calls of object mappers in code: `User.delete_all`, `Model.objects.all().delete()`.
 _MAPPERS = re.compile(
-    r"\.(?:delete_all|destroy_all)\b|objects\.all\(\)\.delete\(|\.truncate\(|drop_all\(|\.deleteMany\(\s*\)|migrate:fresh"
+    r"\.(?:delete_all|destroy_all)\b|objects\.all\(\)\.delete\(|(?:\.|::|->)truncate\(|drop_all\(|\.deleteMany\(\s*\)|migrate:fresh"
 )
 _MAX_CHARS = 200_000
 

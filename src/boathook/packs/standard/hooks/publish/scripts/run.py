@@ -59,6 +59,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("oras",), "push", "", "oras manifest fetch"),
     (("helm",), "push", "", "helm package"),
     (("helm",), "cm-push", "", "helm package"),
+    (("gh",), "repo edit", "--visibility", "gh repo view"),
     (("gh",), "release create", "", "gh release create --draft"),
     (("gh",), "release upload", "", "gh release view"),
     (("gh",), "release edit", "", "gh release view"),

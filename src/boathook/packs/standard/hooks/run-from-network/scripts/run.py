@@ -72,6 +72,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def _iter_reasons(call: GuardedCall) -> Iterator[str]:
     programs = [*call.programs, *(one for program in call.programs for one in list_powershell_programs(program))]
+    programs += [Started(("pwsh", "-Command", text), call.work_dir) for text in call.commands if call.is_powershell]
     has_fetched = has_decoded = False
     # Somebody can only give orders to a shell that reads: `<&1`, `0>&1`.
     has_input = any(sign in text for text in call.commands for sign in ("<", "0>"))
