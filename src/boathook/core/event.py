@@ -123,11 +123,10 @@ RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 def find_kind(name: str) -> EventKind:
     kind = SPELLINGS.get(name)
     if kind is None:
-        import difflib
+        from boathook.core.near_words import ask_if_meant, find_near_word
 
-        folded = {spelling.lower(): spelling for spelling in SPELLINGS}
-        near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-        raise UnknownEvent(name, folded[near[0]] if near else None)
+        near = find_near_word(name, SPELLINGS)
+        raise UnknownEvent(name, near or None, ask_if_meant(near) if near else "")
     return kind
 
 
