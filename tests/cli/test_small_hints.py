@@ -173,3 +173,20 @@ def test_a_name_where_there_are_no_hooks_is_answered_with_how_to_create_one(proj
     assert done.stderr == (
         "boathook: there is no hook 'absent' here, and no other hook. Create one: boathook new --help\n"
     )
+
+
+def test_the_shell_is_guarded_under_the_name_that_everybody_knows(project):
+    project.write_hook("guard", "echo no >&2; exit 2", fields={"matcher": "{tool: Shell}"})
+    project.write_hook("converted", "echo never >&2; exit 2", fields={"matcher": "{tool: '^Bash$'}"})
+    for name in ("Bash", "Shell"):
+        assert project.dispatch(event={**CALL, "tool_name": name})["decision"] == "block"
+        printed = project.run("explain", "pre-tool-call", "--tool", name).stdout
+        assert [line.split()[0] for line in printed.splitlines()[1:]] == ["runs", "runs"]
+
+
+def test_explain_warns_of_the_name_of_a_tool_that_reaches_no_hook_without_its_agent(project):
+    project.write_hook("guard", "exit 2", fields={"matcher": "{tool: Shell}"})
+    printed = project.run("explain", "pre-tool-call", "--tool", "run_shell_command").stdout
+    assert "does not match 'Shell'" in printed
+    assert "The agents that have a tool run_shell_command send it as Shell" in printed
+    assert "Try --tool Shell" in printed
