@@ -295,8 +295,9 @@ def _switch(names: tuple[str, ...], *, is_on: bool, is_project: bool, yes: bool)
 def _suggest_hook(name: str, hooks: Iterable[Hook]) -> str:
     """Return how to write the name of a hook in a pack: people leave the pack or the hook out."""
     known = sorted({one.name for one in hooks if one.pack})
-    if any(one.startswith(f"{name}:") for one in known):
-        return f"name its hooks, as in {name}:HOOK; boathook pack list shows which are off"
+    packs = dict.fromkeys(one.rpartition(":")[0] for one in known)
+    if pack := next((one for one in packs if name in (one, one.rpartition("/")[2])), ""):
+        return f"it is a pack: name its hooks, as in {pack}:HOOK; boathook pack list shows which are on"
     near = [one for one in known if one.endswith(f":{name}")]
     return ask_if_meant(near[0]) if near else suggest(name, known, "boathook pack list shows the packs")
 
