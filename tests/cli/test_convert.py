@@ -25,11 +25,11 @@ GROUP_ORDER = "settings.json hooks run together, and a block skips none; HOOK.md
 TWICE = (
     "Without --move the entries stay where they are, so these hooks run twice. Remove one of the two, or use --move."
 )
-ALWAYS = (
+COST = (
     "Through boathook, Claude Code waits about one start of Python longer for each event, and about three where a hook "
-    "runs, than for hooks that it starts itself.",
-    "To rename a hook, rename its folder, and change `name` in its HOOK.md.",
+    "runs, than for hooks that it starts itself."
 )
+ALWAYS = (COST, "To rename a hook, rename its folder, and change `name` in its HOOK.md.")
 UNCALLED = (
     "Claude Code reads only settings.json, so it no longer runs these hooks. "
     "To make it call boathook: boathook install claude"
