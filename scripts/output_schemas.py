@@ -443,6 +443,7 @@ _SETUP_AGENT = _make_object(
         "problem": _TEXT_OR_NULL,
         "guarded": _FLAG,
         "guards": _INTEGER,
+        "other_hooks": _INTEGER,
         "weaker": _TEXTS,
         "cannot": _TEXTS,
     }
