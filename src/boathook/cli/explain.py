@@ -24,8 +24,8 @@ from boathook.cli.list import describe_matcher
 from boathook.cli.sample_input import SHELL_TOOL, parse_json_option, parse_tool_input
 from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table
 from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
-from boathook.core.event import Event, EventKind, find_kind
-from boathook.core.hook import ARMED, NOTE, BuiltIn, Command, Diagnostic, Hook, Http, Prompt
+from boathook.core.event import OTHER_NAMES, Event, EventKind, find_kind
+from boathook.core.hook import ARMED, NOTE, WARNING, BuiltIn, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.notices import list_names
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import ConfigError
@@ -82,9 +82,9 @@ def explain_event(
         print_json({**about, "hooks": rows, "built_in": built_in})
     else:
         _print_explanation(rows, catalog, sample.kind)
-        if tool is not None and (name := find_canonical_name(tool)) != tool:
-            text = f"An agent that calls a tool {tool} sends it as {name}, and hooks match either name"
-            echo(f"{text}. See also: --tool {name}", "dim")
+        if tool is not None and (name := find_canonical_name(tool)) not in (tool, OTHER_NAMES.get(tool)):
+            text = f"The agents that have a tool {tool} send it as {name}: hooks that match {name} would run there"
+            echo(f"{text}. Try --tool {name}", STATE_STYLES[WARNING])
     for row in built_in if not as_json else ():
         # Everyday calls do not concern it.
         if row["would_run"] or pause_end:

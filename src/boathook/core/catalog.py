@@ -230,7 +230,7 @@ class Selector:
         self._hooks = tuple(hooks)
         self._calls = 0
         self._index: _Index | None = None
-        self._by_tool: dict[str, tuple[list[int], frozenset[int]]] = {}
+        self._by_tool: dict[tuple[str, ...], tuple[list[int], frozenset[int]]] = {}
 
     def select(self, event: Event) -> tuple[Hook, ...]:
         texts = InputTexts(event.tool_input)
@@ -241,28 +241,27 @@ class Selector:
             len(self._hooks) >= self.MIN_INDEXED_HOOKS
             and self._calls > 1
             and event.kind.has_tool
-            and len(event.tool_names) == 1
             and not event.patch
             and len(texts.texts[-1]) <= self.MAX_INDEXED_CHARS
         ):
-            candidates = self._find_candidates(event.tool_name, texts)
+            candidates = self._find_candidates(event.tool_names, texts)
         return tuple(hook for hook in candidates if not hook.matcher.explain_mismatch(event, texts))
 
-    def _find_candidates(self, tool: str, texts: InputTexts) -> Sequence[Hook]:
+    def _find_candidates(self, tool_names: tuple[str, ...], texts: InputTexts) -> Sequence[Hook]:
         if self._index is None:
             self._index = _Index(self._hooks)
-        unindexed, indexed = self._find_for_tool(tool, self._index)
+        unindexed, indexed = self._find_for_tool(tool_names, self._index)
         hits = {number for text in texts.texts for number in self._index.find_hooks_with_word(text)}
         return [self._hooks[number] for number in sorted([*unindexed, *(hits & indexed)])]
 
-    def _find_for_tool(self, tool: str, index: _Index) -> tuple[list[int], frozenset[int]]:
-        numbers = self._by_tool.get(tool)
+    def _find_for_tool(self, tool_names: tuple[str, ...], index: _Index) -> tuple[list[int], frozenset[int]]:
+        numbers = self._by_tool.get(tool_names)
         if numbers is None:
             matchers = enumerate(hook.matcher for hook in self._hooks)
-            matching = frozenset(at for at, matcher in matchers if matcher.tool is None or matcher.tool.search(tool))
+            matching = frozenset(at for at, matcher in matchers if matcher.means_tool(tool_names))
             numbers = (sorted(matching & index.unindexed), matching - index.unindexed)
             if len(self._by_tool) < 256:
-                self._by_tool[tool] = numbers
+                self._by_tool[tool_names] = numbers
         return numbers
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from boathook.core.hook import ARMED, Hook
+from boathook.core.near_words import suggest
 from boathook.errors import ConfigError
-from boathook.sources.fields import suggest
 
 _SEE_LIST = "boathook list --all shows the names"
 
