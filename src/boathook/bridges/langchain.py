@@ -72,7 +72,7 @@ class _Place:
     @property
     def key(self) -> str:
         """Return what finds the run of this graph again after a pause, "" if there is nothing from which it could go on."""
-        return f"langgraph {self.thread} {self.namespace}" if self.thread else ""
+        return f"langgraph {self.thread} {self.namespace}" if self.thread and self.can_ask else ""
 
 
 @dataclass(slots=True)
@@ -81,6 +81,7 @@ class _Turn:
 
     run: AgentRun
     place: _Place
+    attachment: Attachment
     tells_end: bool
     is_paused: bool = False
 
@@ -130,7 +131,7 @@ class _GraphRuns(BaseCallbackHandler):
             run = run if task is not None else run.resume()
         if run.subagent is None:
             self._sessions[place.root] = run
-        turn = _Turn(run, place, tells_end)
+        turn = _Turn(run, place, attachment, tells_end)
         self._turns.setdefault(place.graph, {})[id(attachment.hooks)] = turn
         return turn
 
@@ -192,6 +193,7 @@ class _GraphRuns(BaseCallbackHandler):
                 await flow_of(session).exit(error)
 
     async def _end_turn(self, flow: RunFlow, turn: _Turn, error: BaseException | None) -> None:
+        turn.attachment.log_messages(turn.run)
         if _is_paused(turn, error):
             turn.run.suspend(turn.place.key)
         elif error is None:
@@ -578,7 +580,7 @@ class GuardedToolNode(ToolNode):
         if key in questions:
             _settle_questions(run, *questions[key])
         while True:
-            decided = [await flow_of(run).decide(call, can_ask=place.can_ask) for call in calls]
+            decided = [await flow_of(run).decide(call, can_ask=True) for call in calls if place.can_ask]
             asks = [outcome.ask for outcome in decided if outcome.ask is not None]
             if not asks:
                 return turn

@@ -182,7 +182,13 @@ class BareToolNode(LangChain):
     name = "langgraph ToolNode"
     delegations: ClassVar[Mapping[str, Call]] = {"an agent in a tool": Call("ask_helper", {"task": "clean up"})}
     cannot: ClassVar[Mapping[str | tuple[str, str], Cannot]] = {
-        behaviour: Cannot(ONLY_TOOLS, "accepted") for behaviour in ("prompt", "stop gate", "session", "failure")
+        **{behaviour: Cannot(ONLY_TOOLS, "accepted") for behaviour in ("prompt", "stop gate", "session")},
+        "context_for_a_prompt_reaches_the_model": Cannot(
+            f"{ONLY_TOOLS}: context for the prompt comes with the first results", "accepted"
+        ),
+        "hooks_are_told_that_a_run_failed": Cannot(
+            f"{ONLY_TOOLS}: a run that fails before that is not seen", "accepted"
+        ),
     }
 
     def build_agent(self, plan: AgentPlan, options: Mapping[str, Any] | None, tools: list[Any], saver: Any) -> Any:
