@@ -550,7 +550,7 @@ class GuardedToolNode(ToolNode):
         super().__init__(
             [*node.tools_by_name.values()],
             name=node.name or "tools",
-            tags=node.tags,
+            tags=None if node.tags is None else [*node.tags],
             handle_tool_errors=node._handle_tool_errors,
             messages_key=node._messages_key,
             wrap_tool_call=self._wrap,

@@ -48,7 +48,7 @@ _calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", d
 # The bridges of an agent.
 _attached: WeakKeyDictionary[Agent, list[BoathookHooks]] = WeakKeyDictionary()
 # Ours is the last to hear of the end of an invocation: then it is known whether something else makes the agent go on.
-_FIRST = -1000
+_LAST = 1000
 _QUESTION = "boathook"
 _YES, _NO = (True, "approve", "approved", "yes", "y"), (False, "reject", "rejected", "deny", "no", "n")
 # Settings of models for tools that their provider runs.
@@ -92,7 +92,7 @@ class BoathookHooks(HookProvider):
         registry.add_callback(BeforeModelCallEvent, self._on_request)
         registry.add_callback(BeforeToolCallEvent, self._on_call)
         registry.add_callback(AfterToolsEvent, self._on_results)
-        registry.add_callback(AfterInvocationEvent, self._on_end, order=_FIRST)
+        registry.add_callback(AfterInvocationEvent, self._on_end, order=_LAST)
 
     # Attaching.
 
@@ -154,6 +154,8 @@ class BoathookHooks(HookProvider):
             return
         is_waiting = bool(agent._interrupt_state.activated)
         run = state[self._make_key(agent)] = self._open_run(agent, run)
+        # An agent may be called where an error is being handled, which is not its own.
+        state[f"{self._make_key(agent)} error"] = sys.exc_info()[1]
         if is_waiting:
             run.resume()
             return
@@ -184,6 +186,8 @@ class BoathookHooks(HookProvider):
             return
         # It is called in a `finally`: an error on its way is the one that ended the invocation.
         error, result = sys.exc_info()[1], event.result
+        if error is event.invocation_state.get(f"{self._make_key(event.agent)} error"):
+            error = None
         reason = result.stop_reason if result is not None else ""
         self._attachment.log_messages(run)
         if error is not None:
