@@ -18,8 +18,8 @@ BEHAVIOURS = {
     "isolation": "Two runs at once do not mix",
     "cancel": "A cancelled run ends its turn and its session",
 }
-# Columns and behaviours, or scenes of one, for which a bridge may do nothing at all, because the framework has no place for it. Everything else
-# that a framework cannot do must be refused when the bridge is attached, or raise in the run.
+# Columns and behaviours, or scenes of one, for which a bridge may do nothing at all, because the framework has no place for it.
+# Everything else that a framework cannot do must be refused when the bridge is attached, or raise in the run.
 ACCEPTED = {
     ("langgraph ToolNode", "prompt"),
     ("langgraph ToolNode", "stop gate"),

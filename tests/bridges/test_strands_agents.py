@@ -268,7 +268,10 @@ def test_structured_output_is_refused_because_it_does_not_show_the_prompt():
         text: str
 
     scene = Scene()
-    with pytest.warns(DeprecationWarning), pytest.raises(BridgeError, match="structured_output_model"):
+    with (
+        pytest.warns(DeprecationWarning, match="structured_output"),
+        pytest.raises(BridgeError, match="structured_output_model"),
+    ):
         scene.build().structured_output(Answer, "go")
     assert scene.script.requests == []
 

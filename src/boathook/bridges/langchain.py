@@ -624,7 +624,9 @@ class GuardedToolNode(ToolNode):
         if self._given_awrap is not None:
             return await self._given_awrap(request, call)
         if self._given_wrap is not None:
-            raise BridgeError("the ToolNode has wrap_tool_call but not awrap_tool_call: add it, or run the graph with invoke")
+            raise BridgeError(
+                "the ToolNode has wrap_tool_call but not awrap_tool_call: add it, or run the graph with invoke"
+            )
         return await call(request)
 
     async def _call_tool(self, flow_of: _FlowOf, request: Any, handler: Any) -> Any:

@@ -106,7 +106,8 @@ class BoathookHooks(HookProvider):
     def _on_several_agents(self, event: MultiAgentInitializedEvent) -> None:
         name = type(event.source).__name__
         raise BridgeError(
-            f"hooks of a {name} do not see the tool calls of its agents", fix="give BoathookHooks() to each of its agents"
+            f"hooks of a {name} do not see the tool calls of its agents",
+            fix="give BoathookHooks() to each of its agents",
         )
 
     def _attach_to(self, agent: Any) -> None:
@@ -133,11 +134,11 @@ class BoathookHooks(HookProvider):
 
     # An invocation is a session with one turn; an invocation within a tool call is a subagent.
 
-    def _find_run(self, agent: Agent, state: Mapping[str, Any]) -> AgentRun | None:
+    def _find_run(self, agent: Any, state: Mapping[str, Any]) -> AgentRun | None:
         run = state.get(self._make_key(agent))
         return run if isinstance(run, AgentRun) else None
 
-    def _make_key(self, agent: Agent) -> str:
+    def _make_key(self, agent: Any) -> str:
         return f"boathook {id(self)} {id(agent)}"
 
     async def _on_start(self, event: BeforeInvocationEvent) -> None:
@@ -185,11 +186,22 @@ class BoathookHooks(HookProvider):
         if run is None:
             return
         # It is called in a `finally`: an error on its way is the one that ended the invocation.
-        error, result = sys.exc_info()[1], event.result
-        if error is event.invocation_state.get(f"{self._make_key(event.agent)} error"):
+        error, result, key = sys.exc_info()[1], event.result, self._make_key(event.agent)
+        if error is event.invocation_state.get(f"{key} error"):
             error = None
         reason = result.stop_reason if result is not None else ""
         self._attachment.log_messages(run)
+        try:
+            await self._end_run(run, event, error, reason)
+        finally:
+            if not run.is_session_open or event.resume is None:
+                # The program may use its state for other invocations.
+                event.invocation_state.pop(key, None)
+                event.invocation_state.pop(f"{key} error", None)
+
+    async def _end_run(
+        self, run: AgentRun, event: AfterInvocationEvent, error: BaseException | None, reason: str
+    ) -> None:
         if error is not None:
             await run.__aexit__(type(error), error, error.__traceback__)
         elif reason in ("interrupt", "checkpoint"):
@@ -293,7 +305,11 @@ class _GuardedCall:
         try:
             outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
             while outcome.ask is not None:
-                question = {"tool": call.name, "args": to_json_value(outcome.ask.call.args), "reason": outcome.ask.reason}
+                question = {
+                    "tool": call.name,
+                    "args": to_json_value(outcome.ask.call.args),
+                    "reason": outcome.ask.reason,
+                }
                 answer = self._context.interrupt(_QUESTION, reason={**question, "call_id": call.id}).response
                 self._run.answer(outcome.ask.token, _read_answer(answer))
                 outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
@@ -351,7 +367,11 @@ def _read_content(content: list[Any]) -> Any:
 def _write_content(value: Any, old: list[Any]) -> list[Any]:
     if isinstance(value, str):
         return [{"text": value}]
-    if isinstance(_read_content(old), list) and isinstance(value, list) and all(isinstance(each, dict) for each in value):
+    if (
+        isinstance(_read_content(old), list)
+        and isinstance(value, list)
+        and all(isinstance(each, dict) for each in value)
+    ):
         return [dict(block) for block in value]
     return [{"json": to_json_value(value)}]
 

@@ -1,4 +1,4 @@
-"""langchain and langgraph for the contract. The model is a chat model with a script; approvals are interrupts with a checkpointer."""
+"""langchain and langgraph for the contract. The model is a chat model with a script; approvals are interrupts."""
 
 from __future__ import annotations
 
