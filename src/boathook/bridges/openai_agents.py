@@ -114,12 +114,16 @@ class _Guard:
             guard_self = self
 
             async def get_all_tools(agent: Any, run_context: RunContextWrapper[Any]) -> list[Tool]:
-                if _running.get() is None:
-                    raise _NOT_RUN_BY_US
                 return guard_self.guard_tools(await own.get_all_tools(agent, run_context))  # type: ignore[attr-defined]
 
-            fields = {"get_all_tools": get_all_tools, "_boathook_guard": self, "_boathook_class": own}
-            self._classes[own] = type(own.__name__, (own,), {**fields, "__module__": own.__module__})
+            async def get_system_prompt(agent: Any, run_context: RunContextWrapper[Any]) -> Any:
+                # The SDK asks for it before every request to the model.
+                _find_running()
+                return await own.get_system_prompt(agent, run_context)  # type: ignore[attr-defined]
+
+            fields = {"_boathook_guard": self, "_boathook_class": own, "__module__": own.__module__}
+            methods = {"get_all_tools": get_all_tools, "get_system_prompt": get_system_prompt}
+            self._classes[own] = type(own.__name__, (own,), {**fields, **methods})
         return self._classes[own]
 
     def guard_tools(self, tools: list[Tool]) -> list[Tool]:
@@ -142,7 +146,7 @@ class _Guard:
             # What it cannot guard, it refuses now.
             self.guard_agent(tool._agent_instance)
         guarded = _GuardedTool(self, tool).make_tool()
-        if tool._mcp_tool_binding is None and tool._tool_origin is None or tool._is_agent_tool:
+        if (tool._mcp_tool_binding is None and tool._tool_origin is None) or tool._is_agent_tool:
             self._made[id(tool)] = (tool, guarded)
         return guarded
 
@@ -192,12 +196,21 @@ def _find_own_class(agent: Any) -> type:
     return getattr(type(agent), "_boathook_class", None) or type(agent)
 
 
-class _NestedRunWaits(Exception):  # noqa: N818
+class _NestedRunWaits(Exception):
     """The agent in a tool waits for a person; the SDK calls the tool again with the answer."""
 
     def __init__(self, output: Any) -> None:
         super().__init__("the agent in the tool waits for a person")
         self.output = output
+
+
+@dataclasses.dataclass
+class _CallingTool:
+    """A call of a tool that is being made: its errors, and whether an agent in it waits for a person."""
+
+    state: _GuardedRun
+    failures: list[Exception] = dataclasses.field(default_factory=list)
+    has_waiting_agent: bool = False
 
 
 class _GuardedTool:
@@ -219,7 +232,9 @@ class _GuardedTool:
 
     async def _note_failure(self, context: RunContextWrapper[Any], error: Exception) -> Any:
         """Keep the error of a tool for the hooks, and return what the tool itself makes of it."""
-        _failures.get().append(error)
+        calling = _calling.get()
+        if calling is not None:
+            calling.failures.append(error)
         describe = resolve_function_tool_failure_error_function(self.tool, context)
         text: Any = None if describe is None else describe(context, error)
         return await text if hasattr(text, "__await__") else text
@@ -260,21 +275,17 @@ class _GuardedTool:
         return context.is_tool_approved(self.tool.name, context.tool_call_id) is True
 
     async def _operate(self, state: _GuardedRun, context: ToolContext[Any], text: str, described: list[Any]) -> Any:
-        failures: list[Exception] = []
-        note, calling = _failures.set(failures), _calling.set(state)
-        was_waiting = state.has_waiting_child
-        state.has_waiting_child = False
+        calling = _CallingTool(state)
+        token = _calling.set(calling)
         try:
             result = await invoke_function_tool(function_tool=self._inner, context=context, arguments=text)
-            if state.has_waiting_child:
-                raise _NestedRunWaits(result)
         finally:
-            state.has_waiting_child = was_waiting
-            _failures.reset(note)
-            _calling.reset(calling)
-        if failures:
+            _calling.reset(token)
+        if calling.has_waiting_agent:
+            raise _NestedRunWaits(result)
+        if calling.failures:
             described.append(result)
-            raise failures[-1]
+            raise calling.failures[-1]
         return result
 
     def _read_outcome(self, state: _GuardedRun, outcome: ToolOutcome, described: list[Any]) -> Any:
@@ -312,8 +323,6 @@ class _GuardedRun:
     def __init__(self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any]) -> None:
         self.guard, self.run = guard_of_run, run
         self.user_filter: Any = None
-        # Set while an agent within a tool waits for a person.
-        self.has_waiting_child = False
         # What hooks raised, which the SDK wraps in an error of its own.
         self.error: Exception | None = None
         # A conversation that the server keeps has what was sent once.
@@ -408,9 +417,9 @@ class _GuardedRun:
 
     def _wait(self) -> None:
         self.run.suspend()
-        parent = _calling.get()
-        if parent is not None:
-            parent.has_waiting_child = True
+        calling = _calling.get()
+        if calling is not None:
+            calling.has_waiting_agent = True
 
     async def end(self, error: BaseException) -> BaseException:
         """End the turn and the session after an error; return the error that the caller gets."""
@@ -422,10 +431,8 @@ class _GuardedRun:
 
 # The run in whose task this is; its tools look here for their hooks.
 _running: ContextVar[_GuardedRun | None] = ContextVar("boathook_openai_running", default=None)
-# The run whose tool is being called: an agent that runs in there is a subagent.
-_calling: ContextVar[_GuardedRun | None] = ContextVar("boathook_openai_calling", default=None)
-# The errors of the tool that is being called.
-_failures: ContextVar[list[Exception]] = ContextVar("boathook_openai_failures")
+# The call in which this is: an agent that runs in there is a subagent.
+_calling: ContextVar[_CallingTool | None] = ContextVar("boathook_openai_calling", default=None)
 
 
 def _find_running() -> _GuardedRun:
@@ -483,10 +490,10 @@ class _GuardedRunner(AgentRunner):
 
     def _open(self, agent: Any, prompt: Any, options: Mapping[str, Any]) -> tuple[Any, _GuardedRun] | None:
         """Return the guarded agent and its run; None for an agent without hooks."""
-        parent, found = _calling.get(), _find_guard(agent)
-        if found is None and parent is not None:
+        calling, found = _calling.get(), _find_guard(agent)
+        if found is None and calling is not None:
             # An agent in a tool of a guarded agent.
-            found = parent.guard
+            found = calling.state.guard
         if found is None:
             return None
         agent = found.guard_agent(agent)
@@ -494,8 +501,8 @@ class _GuardedRunner(AgentRunner):
         if isinstance(waiting, _GuardedRun) and waiting.guard is found:
             return agent, waiting
         fields = {"state": options.get("context"), "model": _describe_model(agent, options)}
-        if parent is not None:
-            run = found.attachment.make_child(parent.run, agent.name)
+        if calling is not None:
+            run = found.attachment.make_child(calling.state.run, agent.name)
         else:
             run = found.attachment.make_run(_find_session_id(options), **fields)
         return agent, _GuardedRun(found, run, options)
