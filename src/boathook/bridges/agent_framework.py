@@ -46,6 +46,8 @@ from agent_framework import (
 )
 from agent_framework.exceptions import UserInputRequiredException
 
+# Where a run of the framework notes that it has hooks.
+_ATTACHED = "boathook_attached"
 _Next = Callable[[], Awaitable[None]]
 _NO_RUN = BridgeError(
     "hooks are attached to a chat client, which does not know when a run begins and ends",
@@ -77,7 +79,7 @@ def boathook_middleware(
         work_dir=work_dir,
         allow_unguarded=allow_unguarded,
     )
-    members = [_GuardedAgent(attachment), _GuardedCalls(None), _GuardedRequests(None)]
+    members: list[Any] = [_GuardedAgent(attachment), _GuardedCalls(None), _GuardedRequests(None)]
     with warnings.catch_warnings():
         # Bundles are experimental. Without one, a chat client would ignore the first member, with no more than a warning.
         warnings.simplefilter("ignore")
@@ -123,7 +125,11 @@ class _GuardedAgent(AgentMiddleware):
     async def process(self, context: AgentContext, call_next: _Next) -> None:
         """Run the agent with its hooks."""
         self._refuse_unguarded(context)
-        turn = self._open(context)
+        if context.metadata.setdefault(_ATTACHED, self) is not self:
+            raise BridgeError(
+                "hooks are attached twice, to the agent and to the run", fix="attach them to the agent only"
+            )
+        turn = await self._open(context)
         try:
             _bind_middleware(context, turn)
             await self._begin(context, turn)
@@ -159,7 +165,7 @@ class _GuardedAgent(AgentMiddleware):
                     raise
                 raise raised from error
 
-        return ResponseStream(follow(context.result), finalizer=lambda updates: responses[-1])
+        return ResponseStream(follow(context.result), finalizer=lambda _updates: responses[-1])
 
     def _refuse_unguarded(self, context: AgentContext) -> None:
         agent: Any = context.agent
@@ -167,19 +173,28 @@ class _GuardedAgent(AgentMiddleware):
         if not isinstance(client, FunctionInvocationLayer) or not isinstance(client, ChatMiddlewareLayer):
             self._attachment.refuse_unguarded([f"those of {agent.name or type(agent).__name__}"])
         options = getattr(agent, "default_options", None) or {}
-        tools = [*_flatten(options.get("tools")), *_flatten(context.tools), *_flatten((context.options or {}).get("tools"))]
+        tools = [
+            *_flatten(options.get("tools")),
+            *_flatten(context.tools),
+            *_flatten((context.options or {}).get("tools")),
+        ]
         self._attachment.refuse_unguarded(_find_unguarded(tools))
 
-    def _open(self, context: AgentContext) -> _GuardedTurn:
+    async def _open(self, context: AgentContext) -> _GuardedTurn:
         """Return the turn that waits for this answer, or a new one."""
         session_id = context.session.session_id if context.session is not None else ""
         waiting = self._waiting.pop(session_id, None)
-        if waiting is not None and _has_answers(context.messages):
-            return waiting
+        if waiting is not None:
+            if _has_answers(context.messages):
+                return waiting
+            # A new prompt came instead of an answer.
+            await waiting.run.acancel()
         calling = _calling.get()
         if calling is not None:
-            name = str(context.agent.name or "agent")
-            return _GuardedTurn(self._attachment, self._attachment.make_child(calling.run, name))
+            child = self._attachment.make_child(calling.run, str(context.agent.name or "agent"))
+            # The framework does not pass on the questions of an agent in a tool.
+            child.can_ask = False
+            return _GuardedTurn(self._attachment, child)
         # Only a session keeps the question for the answer.
         run = self._attachment.make_run(session_id, state=context, can_ask=context.session is not None)
         return _GuardedTurn(self._attachment, run)
