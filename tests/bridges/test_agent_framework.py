@@ -91,7 +91,7 @@ def test_an_agent_without_hooks_is_refused_as_a_tool(hooks: Hooks) -> None:
 
 def test_hooks_cannot_be_attached_to_a_chat_client(hooks: Hooks) -> None:
     with pytest.raises(MiddlewareException, match="pass the bundle to the agent"):
-        ScriptClient.__mro__[1].__init__(ScriptClient(Script()), middleware=[boathook_middleware(hooks)])
+        ScriptClient(Script(), middleware=[boathook_middleware(hooks)])
 
 
 def test_hooks_that_are_attached_twice_are_refused(hooks: Hooks) -> None:
@@ -123,6 +123,25 @@ def test_a_hook_that_fails_ends_the_run_though_the_framework_makes_results_of_er
     # The seam of the framework by itself goes on.
     bare = Agent(ScriptClient(Script((call_bash("ls"),), "done")), tools=[bash], middleware=[Failing()])
     assert run(bare).text == "done"
+
+
+class Replacing(FunctionMiddleware):
+    """Changes the arguments of every call."""
+
+    async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
+        context.arguments = {"command": "rm"}
+        await call_next()
+
+
+@pytest.mark.parametrize("place", ["client", "agent", "run"])
+def test_hooks_see_what_other_middleware_made_of_a_call(hooks: Hooks, place: str) -> None:
+    hooks.before_tool(block_rm)
+    script = Script((call_bash("ls"),), "done")
+    places: dict[str, list[Any]] = {"client": [], "agent": [], "run": [], place: [Replacing()]}
+    client = ScriptClient(script, middleware=places["client"])
+    agent = Agent(client, tools=[bash], middleware=[boathook_middleware(hooks), *places["agent"]])
+    run(agent, middleware=places["run"])
+    assert (ran, find_result(script)) == ([], "rm is not allowed here")
 
 
 # Approvals

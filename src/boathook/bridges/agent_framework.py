@@ -245,10 +245,10 @@ def _replace_text(message: Message, text: str) -> Message:
 
 
 def _bind_middleware(context: AgentContext, turn: _GuardedTurn) -> None:
-    """Give the middleware around calls and requests the turn it is for: one agent may have many at once."""
+    """Give a run its own middleware around calls and requests, innermost: hooks see what really runs."""
     given = context.client_kwargs.get("middleware", [])
-    bound = [type(each)(turn) if isinstance(each, _GuardedCalls | _GuardedRequests) else each for each in given]
-    context.client_kwargs["middleware"] = bound
+    others = [each for each in given if not isinstance(each, _GuardedCalls | _GuardedRequests)]
+    context.client_kwargs["middleware"] = [*others, _GuardedCalls(turn), _GuardedRequests(turn)]
 
 
 def _flatten(tools: Any) -> list[Any]:

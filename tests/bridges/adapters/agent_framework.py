@@ -55,8 +55,8 @@ def read_messages(messages: Sequence[FrameworkMessage]) -> list[Message]:
 class ScriptClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatClient[Any]):
     """A chat client of the framework that follows a script."""
 
-    def __init__(self, script: Script) -> None:
-        super().__init__()
+    def __init__(self, script: Script, **options: Any) -> None:
+        super().__init__(**options)
         self.script = script
 
     def reply(self, messages: Sequence[FrameworkMessage]) -> tuple[str, list[Content]]:
