@@ -61,7 +61,7 @@ def make_other_hooks() -> Hooks:
     """Return hooks for another tool."""
     hooks = Hooks()
     for _ in range(COUNT):
-        hooks.before_tool(match="web_search")(lambda context: None)
+        hooks.before_tool(match="web_search")(lambda _: None)
     return hooks
 
 
