@@ -245,7 +245,7 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         allow_unguarded: bool = False,
     ) -> None:
         super().__init__()
-        self.tools = []
+        self.tools: list[Any] = []
         self._attachment = attach(
             "langchain",
             hooks,
