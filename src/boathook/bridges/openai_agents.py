@@ -617,7 +617,7 @@ class _StreamedRun:
             while following is not None and not self._is_cancelled:
                 inner = self._inner = self._start(following)
                 # From here on the result is the one of the SDK.
-                result.__dict__ = inner.__dict__
+                object.__setattr__(result, "__dict__", inner.__dict__)
                 async for event in inner.stream_events():
                     yield event
                 if not self._is_cancelled:
