@@ -362,8 +362,8 @@ def _decorator_rows() -> Iterator[str]:
 
 def _reading_rows() -> Iterator[str]:
     yield f"| `decision` | {' < '.join(word.upper() for word in Decision.NAMES)}; the highest of a chain wins |"
-    yield "| `context` | the context to go on with; None if hooks did not change it |"
-    for name in ("reason", "reasons", "is_blocked", "is_stopped", "is_final"):
+    yield "| `context` | the context to go on with, as hooks left it; `Stack.process` always returns one |"
+    for name in ("reason", "reasons", "is_blocked", "is_stopped", "proceeds"):
         yield f"| `{name}` | {_about(Outcome, name)} |"
 
 

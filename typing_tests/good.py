@@ -259,7 +259,8 @@ async def uses() -> None:
         assert_type(begun, SessionContext)
     async with hooks.asession("s") as begun_later:
         assert_type(begun_later, SessionContext)
-    assert_type(await hooks.stack.aprocess(ToolContext.before("x", {})), Outcome)
+    assert_type(await hooks.stack.aprocess(ToolContext.before("x", {})), Outcome[ToolContext])
+    assert_type(hooks.stack.process(ExecutionContext.on_start("x")).context.additional_context, tuple[str, ...])
 
 
 # Stacks and builders

@@ -30,6 +30,7 @@ _PUBLIC_NAMES = {
         *("Blocked", "BoathookError", "ConfigError", "DialectError"),
         *("HookError", "HookTimeout", "Stopped", "UnknownEvent"),
     ),
+    "inprocess.agent_run": ("AgentRun",),
     "inprocess.contexts": (
         *("CompactionContext", "Context", "ExecutionContext", "FailureContext", "NotificationContext"),
         *("SessionContext", "StepContext", "StopContext", "SubagentContext", "ToolContext"),
@@ -37,6 +38,7 @@ _PUBLIC_NAMES = {
     "inprocess.hooks": ("Hooks",),
     "inprocess.matching": ("Match", "all_of", "any_of", "event_is", "tool_kind", "tool_name", "where"),
     "inprocess.operations": ("ToolCall",),
+    "inprocess.run_outcome": ("AskRequest", "RunOutcome", "ToolOutcome"),
     "inprocess.stack": ("Stack",),
 }
 __all__ = ["__version__"]

@@ -30,6 +30,7 @@ from boathook.errors import HookError as HookError
 from boathook.errors import HookTimeout as HookTimeout
 from boathook.errors import Stopped as Stopped
 from boathook.errors import UnknownEvent as UnknownEvent
+from boathook.inprocess.agent_run import AgentRun as AgentRun
 from boathook.inprocess.contexts import CompactionContext as CompactionContext
 from boathook.inprocess.contexts import Context as Context
 from boathook.inprocess.contexts import ExecutionContext as ExecutionContext
@@ -49,5 +50,8 @@ from boathook.inprocess.matching import tool_kind as tool_kind
 from boathook.inprocess.matching import tool_name as tool_name
 from boathook.inprocess.matching import where as where
 from boathook.inprocess.operations import ToolCall as ToolCall
+from boathook.inprocess.run_outcome import AskRequest as AskRequest
+from boathook.inprocess.run_outcome import RunOutcome as RunOutcome
+from boathook.inprocess.run_outcome import ToolOutcome as ToolOutcome
 from boathook.inprocess.stack import Stack as Stack
 from boathook.version import __version__ as __version__

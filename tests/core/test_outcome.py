@@ -65,7 +65,7 @@ def test_decisions_are_ordered_and_have_words():
 
 
 def test_only_a_block_and_a_stop_halt():
-    assert [Outcome(Decision(rank)).is_final for rank in range(5)] == [False, False, False, True, True]
+    assert [Outcome(Decision(rank)).is_blocked for rank in range(5)] == [False, False, False, True, True]
 
 
 def test_null_is_an_effect_and_absence_is_none():

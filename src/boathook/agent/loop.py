@@ -18,6 +18,7 @@ from boathook.agent.state import NO_TOOL_CALLS, AgentState, Step, ToolResult, Tu
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.inprocess import contexts
+from boathook.inprocess.call_memory import find_changed_values
 from boathook.inprocess.chain import ask_permission
 from boathook.inprocess.contexts import Context, ExecutionContext, StepContext, StopContext, ToolContext
 from boathook.inprocess.drivers import ASYNC
@@ -69,10 +70,10 @@ class Loop:
         self.add_notes(*final.additional_context)
         return outcome
 
-    def _apply_outcome(self, outcome: Outcome, context: _ContextT) -> _ContextT:
+    def _apply_outcome(self, outcome: Outcome[_ContextT], context: _ContextT) -> _ContextT:
         """Keep values and messages of hooks; raises Stopped if one ends the run."""
-        final: _ContextT = context if outcome.context is None else outcome.context
-        self._store_values(_find_changed_values(context.metadata, final.metadata))
+        final = outcome.context
+        self._store_values(find_changed_values(context.metadata, final.metadata))
         for text in final.messages:
             self._send_message(text)
         self.agent.notify_listener("event", (final.kind.name, outcome))
@@ -238,7 +239,7 @@ class Loop:
     def _apply_state(self, context: Context, before: AgentState) -> None:
         """Go on with the state that hooks returned, if they did, and with the values they stored."""
         if context.state is not before and isinstance(context.state, AgentState):
-            values = _find_changed_values(before.metadata, self.state.metadata)
+            values = find_changed_values(before.metadata, self.state.metadata)
             self.state = dataclasses.replace(context.state, metadata={**context.state.metadata, **values})
             # The model has not counted these messages.
             if self.state.messages is not before.messages:
@@ -322,7 +323,7 @@ class Loop:
         try:
             return await child.run_task()
         finally:
-            self._store_values(_find_changed_values(before, child.state.metadata))
+            self._store_values(find_changed_values(before, child.state.metadata))
             self.add_notes(*child.notes_for_parent)
 
     @property
@@ -388,10 +389,3 @@ class SubagentLoop(Loop):
             return join_reasons(outcome, "; ")
         self.notes_for_parent = final.additional_context
         return None
-
-
-def _find_changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are new or different; the others must not overwrite changes that were made meanwhile."""
-    if after is before:
-        return {}
-    return {key: value for key, value in after.items() if key not in before or before[key] is not value}

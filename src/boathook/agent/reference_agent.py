@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -17,6 +17,7 @@ from boathook.agent.model import ASSISTANT, CHARS_PER_TOKEN, SYSTEM, TOOL, USER,
 from boathook.agent.state import AgentState, Step, TurnResult, join_reasons
 from boathook.errors import Blocked, BoathookError, Stopped
 from boathook.inprocess.contexts import SessionContext
+from boathook.inprocess.drivers import finish_despite_cancel
 from boathook.inprocess.stack import Ask, Stack
 
 MAX_STEPS = 50
@@ -172,7 +173,7 @@ class Session:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the session."""
         self._is_open = False
-        await _finish_despite_cancel(self._end(self._find_exit_reason(error)))
+        await finish_despite_cancel(self._end(self._find_exit_reason(error)))
 
     async def _end(self, reason: str) -> None:
         loop = self._loop
@@ -285,17 +286,6 @@ async def _get_next_step(steps: AsyncGenerator[Any, None]) -> Any:
 
 async def _close_steps(steps: AsyncGenerator[Any, None]) -> None:
     await steps.aclose()
-
-
-async def _finish_despite_cancel(work: Coroutine[Any, Any, None]) -> None:
-    """Run work to its end even if it is cancelled once meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if not task.done():
-            await task
-        raise
 
 
 def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:

@@ -52,11 +52,11 @@ class _DispatchState:
         last: Order | None = None
         while True:
             stages = [stage for stage in get_stages() if last is None or stage.order > last]
-            if self.outcome.is_final:
+            if self.outcome.is_blocked:
                 hooks = (hook for stage in stages for hook in stage.hooks)
                 # Hooks that have seen an input ran in an earlier look.
                 self.not_reached = tuple(hook for hook in hooks if hook.order not in self.seen_inputs)
-            if self.outcome.is_final or not stages:
+            if self.outcome.is_blocked or not stages:
                 return
             last = stages[0].order
             yield from self._run_stage(stages[0], look_number, stages[1:])
@@ -75,7 +75,7 @@ class _DispatchState:
         for run in runs:
             self.outcome |= self.policy.limit_stop_blocks(self.event, run.outcome)
         files = [call for call in calls if call.file]
-        if files and not self.outcome.is_final:
+        if files and not self.outcome.is_blocked:
             yield from self._ask_about_files(files)
         now, changed = self.event.tool_input, [run for run in runs if run.outcome.input is not ABSENT]
         rewrites = [run for run in changed if not is_same_json(run.outcome.input, now)]
@@ -146,7 +146,7 @@ class _DispatchState:
             if run.outcome.decision == Decision.ALLOW:
                 self.allowed_files[numbers[id(call.event)]] = run.outcome
             self.outcome |= run.outcome.remove_allow()
-            if self.outcome.is_final:
+            if self.outcome.is_blocked:
                 return
         # In a shell command there may be more than the patch.
         if len(self.allowed_files) == len(files) and self.event.tool_name == PATCH_TOOL:
@@ -187,11 +187,11 @@ def dispatch(
     """Run an event through its hooks; `judge` gets the runs that object, and may lift their objections."""
     state = _DispatchState(event, select, policy, judge)
     yield from state.run_stages(lambda: state.plan.stages, 1)
-    if not state.outcome.is_final and state.changes:
+    if not state.outcome.is_blocked and state.changes:
         yield from _run_again(state)
     outcome = policy.finish_outcome(state.event, state.outcome)
     not_reached, background = state.not_reached, state.plan.background
-    if outcome.is_final and event.kind.is_pre:
+    if outcome.is_blocked and event.kind.is_pre:
         not_reached, background = not_reached + background, ()
     skipped = skips(state.event)
     verdict = Verdict(state.event, event, _join_refusals(state, outcome), state.runs, (), skipped)
@@ -228,7 +228,7 @@ def _make_late_run(call: Call, policy: Policy, count: int) -> Run:
         f"no end within {call.hook.timeout:g} s for all files of the patch; it was not asked about {count:,} of them"
     )
     run = policy.make_run(call, Exit(error=TIMEOUT, detail=detail))
-    is_refused = call.event.kind.is_pre and not run.outcome.is_final
+    is_refused = call.event.kind.is_pre and not run.outcome.is_blocked
     return run.replace(outcome=Outcome.block(f"hook '{call.hook.name}': {detail}")) if is_refused else run
 
 
@@ -255,11 +255,11 @@ def _run_again(state: _DispatchState) -> StageRuns:
     """Run hooks that match the rewritten input and have not seen it, so that no rewrite bypasses a guard."""
     changes = state.changes
     yield from state.run_stages(state.find_unseen_stages, 2)
-    if state.outcome.is_final or state.changes == changes:
+    if state.outcome.is_blocked or state.changes == changes:
         return
     changes, until = state.changes, state.last_change
     yield from state.run_stages(lambda: state.find_unseen_stages(until), 3)
-    if not state.outcome.is_final and state.changes != changes:
+    if not state.outcome.is_blocked and state.changes != changes:
         state.outcome |= Outcome.block(UNSETTLED)
 
 

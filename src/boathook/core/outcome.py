@@ -6,7 +6,22 @@ from boathook.core.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar
+    from typing import Any, ClassVar, Generic
+
+    from typing_extensions import TypeVar
+
+    ContextT_co = TypeVar("ContextT_co", covariant=True, default=Any)
+
+    class _Base(Value, Generic[ContextT_co]):
+        pass
+else:
+    ContextT_co = None
+
+    class _Base(Value):
+        def __class_getitem__(cls, _: object) -> type:
+            # `Outcome[ToolContext]` is for type checkers; `typing` would cost time at every event.
+            return cls
+
 
 MAX_CONTEXT_CHARS = 10_000
 
@@ -47,11 +62,11 @@ class Absent:
 ABSENT = Absent()
 
 
-class Outcome(Value):
+class Outcome(_Base[ContextT_co]):
     """A decision with its effects. `|` combines two outcomes; `Outcome()` changes nothing.
 
     `all_reasons` has the reasons of every decision, `reasons` those of the winning one. In-process hooks make outcomes with
-    `proceed`, `block`, `stop` and `ask`; `context` is then the context to continue with.
+    `proceed`, `block`, `stop` and `ask`; `context` is then the context to continue with, which `Stack.process` always returns.
     """
 
     decision: Decision = Decision.NONE
@@ -61,32 +76,37 @@ class Outcome(Value):
     contexts: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
-    context: Any = None
+    context: ContextT_co = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
 
     @classmethod
-    def proceed(cls, context: Any = None) -> Outcome:
+    def proceed(cls, context: Any = None) -> Outcome[Any]:
         """Continue, with a changed context or the one that was given."""
         return NOTHING if context is None else cls(context=context)
 
     @classmethod
-    def block(cls, reason: str) -> Outcome:
+    def block(cls, reason: str) -> Outcome[Any]:
         """Prevent this one action; the agent continues."""
-        return cls(Decision.BLOCK, ((Decision.BLOCK, reason),))
+        return Outcome(Decision.BLOCK, ((Decision.BLOCK, reason),))
 
     @classmethod
-    def stop(cls, reason: str) -> Outcome:
+    def stop(cls, reason: str) -> Outcome[Any]:
         """End the whole run."""
-        return cls(Decision.STOP, ((Decision.STOP, reason),))
+        return Outcome(Decision.STOP, ((Decision.STOP, reason),))
 
     @classmethod
-    def ask(cls, reason: str) -> Outcome:
+    def ask(cls, reason: str) -> Outcome[Any]:
         """Let a person decide. Blocks if no person can be asked."""
-        return cls(Decision.ASK, ((Decision.ASK, reason),))
+        return Outcome(Decision.ASK, ((Decision.ASK, reason),))
+
+    @property
+    def proceeds(self) -> bool:
+        """Whether the action may go on: no hook blocked it, ended the run, or wants a person to be asked."""
+        return self.decision <= Decision.ALLOW
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the action is prevented."""
-        return self.decision == Decision.BLOCK
+        """Whether the action is prevented: by a block, or by a stop, which also ends the run."""
+        return self.decision >= Decision.BLOCK
 
     @property
     def is_stopped(self) -> bool:
@@ -98,7 +118,7 @@ class Outcome(Value):
         """Return the reasons of the decision as one text."""
         return "\n".join(self.reasons)
 
-    def __or__(self, other: Outcome) -> Outcome:
+    def __or__(self, other: Outcome[Any]) -> Outcome[ContextT_co]:
         """Combine two outcomes: the stronger decision, all reasons, the later effects."""
         if self is NOTHING or other is NOTHING:
             return other if self is NOTHING else self
@@ -117,11 +137,6 @@ class Outcome(Value):
     def reasons(self) -> tuple[str, ...]:
         """Return the reasons of the winning decision, in the order the hooks ran."""
         return tuple(text for decision, text in self.all_reasons if decision == self.decision)
-
-    @property
-    def is_final(self) -> bool:
-        """Whether no further hook needs to run: it is a block or a stop."""
-        return self.decision >= Decision.BLOCK
 
     def remove_allow(self) -> Outcome:
         """Return the outcome without its allow, if it has one."""
@@ -147,3 +162,13 @@ class Outcome(Value):
 
 
 NOTHING = Outcome()
+_NO_OPINION = NOTHING.to_dict()
+
+
+def make_unchanged(context: Any) -> Outcome[Any]:
+    """Return the outcome of hooks that had no opinion; what `Outcome(context=…)` does, but three times as fast."""
+    outcome = Outcome.__new__(Outcome)
+    values = outcome.__dict__
+    values.update(_NO_OPINION)
+    values["context"] = context
+    return outcome

@@ -227,7 +227,7 @@ class Verdict(Value):
     @property
     def is_blocked(self) -> bool:
         """Whether the event must not continue: a block or a stop."""
-        return self.outcome.is_final
+        return self.outcome.is_blocked
 
     @property
     def modified_input(self) -> Any:

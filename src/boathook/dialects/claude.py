@@ -178,7 +178,7 @@ def _read_failed_answer(
     if outcome.decision == Decision.ALLOW:
         outcome = outcome.replace(decision=Decision.NONE, all_reasons=())
         notes += ("its 'allow' is ignored because the hook failed",)
-    if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.is_final):
+    if outcome == NOTHING or (call.hook.on_failure == "block" and not outcome.is_blocked):
         raise AnswerError(FAILED, describe_exit(end))
     return outcome, notes
 

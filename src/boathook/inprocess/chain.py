@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from boathook.core.dispatch import UNSETTLED
 from boathook.core.event import PRE_TOOL
 from boathook.core.json_text import is_same_json
-from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.outcome import NOTHING, Decision, Outcome, make_unchanged
 from boathook.errors import HookError
 from boathook.inprocess import layers
+from boathook.inprocess.call_memory import AskLater, CallMemory
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.file_hooks import FileHooks
 from boathook.inprocess.json_values import to_json_value
@@ -30,8 +31,19 @@ _MAX_RECHECKS = 2
 
 
 class ChainRun:
-    def __init__(self, stack: Stack, chain: Chain, terminal: ChainTerminal | None, driver: Driver) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        chain: Chain,
+        terminal: ChainTerminal | None,
+        driver: Driver,
+        *,
+        memory: CallMemory | None = None,
+        can_ask: bool = False,
+    ) -> None:
+        # `can_ask`: a question is returned as a decision, because the caller asks the person.
         self._stack, self._chain, self._terminal, self._driver = stack, chain, terminal, driver
+        self._memory, self._can_ask = memory, can_ask
         # The input as each step of file hooks saw it or left it.
         self._seen_inputs: dict[int, Any] = {}
         self._allowed_input: Any = None
@@ -39,16 +51,12 @@ class ChainRun:
         # Whether the person's answer replaced what hooks said before.
         self._is_settled = False
 
-    async def start(self, context: Context) -> Outcome:
-        return drop_same_context(await self.run(context), context)
-
     async def resume(self, answer: Any, context: Context, at: int) -> Outcome:
         layer = self._chain.steps[at - 1]
         assert isinstance(layer, Layer)  # noqa: S101
         outcome, changed = layers.read_hook_answer(layer, answer, context)
         self._note_allow(outcome, changed)
-        outcome = set_context(outcome, changed) if outcome.is_final else await self.run(changed, at, outcome)
-        return drop_same_context(outcome, context)
+        return set_context(outcome, changed) if outcome.is_blocked else await self.run(changed, at, outcome)
 
     async def run(
         self, context: Context, at: int = 0, outcome: Outcome = NOTHING, earlier: Outcome = NOTHING
@@ -61,25 +69,46 @@ class ChainRun:
             if isinstance(step, FileHooks):
                 opinion, context = await self._run_file_hooks(step, at - 1, context)
             elif step.is_middleware:
+                if self._terminal is None and self._memory is not None:
+                    # Only the decision is wanted, and there is no operation to be around.
+                    continue
                 opinion, context, is_end = await self._run_middleware(step, context, at, earlier | outcome)
                 if is_end:
                     return set_context(opinion if self._is_settled else outcome | opinion, context)
             else:
-                opinion, context = await self._run_hook(step, context)
+                opinion, context = await self._run_hook(step, at - 1, context)
             self._note_allow(opinion, context)
             outcome |= opinion
-            if outcome.is_final:
+            if outcome.is_blocked:
                 return set_context(outcome, await self._start_background(outcome, context))
         return await self._finish(context, outcome, earlier)
 
     async def _run_file_hooks(self, step: FileHooks, at: int, context: Context) -> tuple[Outcome, Context]:
-        opinion, context = await step.run(context, self._driver)
+        known = None if self._memory is None else self._memory.find_decision(at, context)
+        if known is None:
+            opinion, after = await step.run(context, self._driver)
+            self._remember(at, context, opinion, after)
+            context = after
+        else:
+            opinion, context = known
         if isinstance(context, ToolContext) and context.kind.rewrites_input:
             # A copy, because arguments can be changed in place.
             self._seen_inputs[at] = to_json_value(context.args)
         return opinion, context
 
-    async def _run_hook(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
+    def _remember(self, at: int, before: Context, opinion: Outcome, after: Context) -> None:
+        if self._memory is not None:
+            self._memory.note_decision(at, before, opinion, after)
+
+    async def _run_hook(self, layer: Layer, at: int, context: Context) -> tuple[Outcome, Context]:
+        known = None if self._memory is None else self._memory.find_decision(at, context)
+        if known is not None:
+            return known
+        opinion, after = await self._call_hook(layer, context)
+        self._remember(at, context, opinion, after)
+        return opinion, after
+
+    async def _call_hook(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
         try:
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context
@@ -113,15 +142,16 @@ class ChainRun:
     async def _finish(self, context: Context, outcome: Outcome, earlier: Outcome) -> Outcome:
         outcome, context = await self._recheck(outcome, context)
         is_question = (earlier | outcome).decision == Decision.ASK
-        if is_question and context.kind is PRE_TOOL and self._terminal is not None:
+        if is_question and context.kind is PRE_TOOL and not self._can_ask:
             assert isinstance(context, ToolContext)  # noqa: S101
-            outcome, context = await ask_permission(self._driver, self._stack, context, earlier | outcome)
+            question = earlier | outcome
+            outcome, context = await ask_permission(self._driver, self._stack, context, question, self._memory)
             self._note_allow(outcome, context)
             rechecked, context = await self._recheck(NOTHING, context)
-            outcome, earlier = rechecked if rechecked.is_final else outcome, NOTHING
-            self._is_settled = not outcome.is_final
+            outcome, earlier = rechecked if rechecked.is_blocked else outcome, NOTHING
+            self._is_settled = not outcome.is_blocked
         context = await self._start_background(outcome, context)
-        if outcome.is_final or self._terminal is None:
+        if outcome.is_blocked or self._terminal is None:
             return set_context(outcome, context)
         context = self._mark_allowed(context, earlier | outcome)
         end = read_terminal_answer(await self._driver.resolve(self._terminal(context)))
@@ -131,11 +161,11 @@ class ChainRun:
         for _ in range(_MAX_RECHECKS):
             for at in self._find_unseen(context):
                 step = self._chain.steps[at]
-                if not outcome.is_final and isinstance(step, FileHooks):
+                if not outcome.is_blocked and isinstance(step, FileHooks):
                     opinion, context = await self._run_file_hooks(step, at, context)
                     self._note_allow(opinion, context)
                     outcome |= opinion
-        if not outcome.is_final and self._find_unseen(context):
+        if not outcome.is_blocked and self._find_unseen(context):
             outcome |= Outcome.block(UNSETTLED)
         return outcome, context
 
@@ -158,9 +188,13 @@ class ChainRun:
     async def _start_background(self, outcome: Outcome, context: Context) -> Context:
         """Start the async file hooks once, no matter how often middleware calls `next`."""
         background = self._chain.background
-        if background is None or self._has_started_background or (outcome.is_final and context.kind.is_pre):
+        if background is None or self._has_started_background or (outcome.is_blocked and context.kind.is_pre):
             return context
         self._has_started_background = True
+        if self._memory is not None:
+            if self._memory.has_started_background:
+                return context
+            self._memory.has_started_background = True
         return await background.start(context, self._driver)
 
 
@@ -218,7 +252,7 @@ class _Rest:
         if error is self.error:
             raise error
         opinion, changed = layers.handle_failure(self._layer, error, self._final_context)
-        if self.error is not None and not opinion.is_final:
+        if self.error is not None and not opinion.is_blocked:
             raise self.error
         return self._opinion | opinion, changed, self._was_called
 
@@ -235,39 +269,47 @@ def read_terminal_answer(answer: Any) -> Outcome:
 
 def set_context(outcome: Outcome, context: Context) -> Outcome:
     if outcome is NOTHING:
-        # What `replace` does, but three times as fast.
-        return Outcome(Decision.NONE, (), ABSENT, ABSENT, (), (), (), context)
+        return make_unchanged(context)
     return outcome if outcome.context is context else outcome.replace(context=context)
 
 
-def drop_same_context(outcome: Outcome, context: Context) -> Outcome:
-    """Return an outcome as `process` does: with a context only if it is not the one that was given."""
-    if outcome.context is not context:
-        return outcome
-    has_more = outcome.all_reasons or outcome.decision or outcome.contexts or outcome.messages or outcome.logs
-    return outcome.replace(context=None) if has_more else NOTHING
-
-
 async def ask_permission(
-    driver: Driver, stack: Stack, context: ToolContext, outcome: Outcome
+    driver: Driver, stack: Stack, context: ToolContext, outcome: Outcome, memory: CallMemory | None = None
 ) -> tuple[Outcome, ToolContext]:
-    """Ask whether a call may go on: first the hooks for permissions, then the person if these leave it open."""
+    """Ask whether a call may go on: first the hooks for permissions, then the person if these leave it open.
+
+    With a memory in which a person has answered already, nobody is asked again; if its host can ask, AskLater is raised.
+    """
+    if memory is not None and memory.asked is not None and memory.permission is not None:
+        question, context = memory.asked.question, _apply_permission_hooks(context, memory.asked.request)
+        return _apply_answer(memory.permission, question, memory.comment), context
     common = {name: getattr(context, name) for name in ("session_id", "work_dir", "state", "metadata", "extra")}
+    common["naming"] = context.naming
     request = ToolContext.permission(context.name, context.args, call_id=context.call_id, **common)
     answer = await driver.process(stack, request)
-    if isinstance(answer.context, ToolContext):
-        context = _apply_permission_hooks(context, answer.context)
-    if answer.is_final:
+    context = _apply_permission_hooks(context, answer.context)
+    if answer.is_blocked:
         return Outcome(answer.decision, answer.all_reasons), context
     if answer.decision == Decision.ALLOW:
         return Outcome(Decision.ALLOW), context
     question = outcome.reason or _DEFAULT_QUESTION
+    if memory is not None and memory.permission is not None:
+        return _apply_answer(memory.permission, question, memory.comment), context
+    if memory is not None and memory.can_ask:
+        memory.asked = AskLater(context, answer.context, question)
+        raise memory.asked
     permission = None if stack.ask is None else await driver.ask_person(stack.ask, context, question)
     if permission is None:
         return Outcome.block(f"{question} (no person can be asked)"), context
     if not isinstance(permission, bool):
         raise HookError(f"the question was answered with {type(permission).__name__}; it must be True or False")
-    return Outcome(Decision.ALLOW) if permission else Outcome.block(f"{question} (refused by a person)"), context
+    return _apply_answer(permission, question), context
+
+
+def _apply_answer(permission: bool, question: str, comment: str = "") -> Outcome:  # noqa: FBT001
+    if permission:
+        return Outcome(Decision.ALLOW)
+    return Outcome.block(f"{question} (refused by a person{f': {comment}' if comment else ''})")
 
 
 def _apply_permission_hooks(context: ToolContext, request: ToolContext) -> ToolContext:

@@ -16,6 +16,7 @@ from boathook.core.patch import PatchedFile
 from boathook.core.verdict import Verdict
 from boathook.errors import HookError
 from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.name_map import ToolNaming
 
 # What a hook may change at an event; everything else has happened already.
 CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
@@ -62,6 +63,11 @@ class Context:
         """Return the name of the tool, or "" if the event has none."""
         return ""
 
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Return every name by which a matcher may mean the tool."""
+        return (self.tool,)
+
     def replace(self, **changes: Any) -> Self:
         """Return the context with changes; HookError if its event does not allow them."""
         allowed = CHANGEABLE_FIELDS.get(self.kind.name, ())
@@ -104,7 +110,8 @@ class Context:
         if verdict.additional_context:
             changes["additional_context"] = (*self.additional_context, *verdict.additional_context)
         # Hooks that look twice send the same message twice.
-        messages = [text for text in (*verdict.system_message, *verdict.warnings()) if text not in self.messages]
+        texts = dict.fromkeys((*verdict.system_message, *verdict.warnings()))
+        messages = [text for text in texts if text not in self.messages]
         if messages:
             changes["messages"] = (*self.messages, *messages)
         return dataclasses.replace(self, **changes) if changes else self
@@ -121,6 +128,8 @@ class ToolContext(Context):
     error: BaseException | None = None
     duration_ms: float | None = None
     is_allowed: bool = False
+    # What file hooks call the tool and its keys, if that is something else.
+    naming: ToolNaming | None = field(default=None, kw_only=True)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("name", "tool_name"), ("args", "tool_input"), ("call_id", "tool_use_id"), ("result", "tool_output"),
@@ -153,6 +162,20 @@ class ToolContext(Context):
         return self.name
 
     @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Return every name by which a matcher may mean the tool: its own, and those that file hooks use."""
+        return (self.name,) if self.naming is None else self.naming.names
+
+    def to_event(self) -> Event:
+        """Return the event that file hooks read; what JSON cannot express becomes text."""
+        # Slots make a new class, which a bare super() does not find.
+        event = super(ToolContext, self).to_event()
+        if self.naming is None:
+            return event
+        tool_input, fields = self.naming.translate(event.tool_input)
+        return event.with_data(tool_name=self.naming.tool, tool_input=tool_input, **fields)
+
+    @property
     def writes(self) -> tuple[PatchedFile, ...]:
         """Return the files that the call writes, each with `path`, `text` and `change`; none if it writes no file."""
         return list_writes(self.to_event())
@@ -166,8 +189,11 @@ class ToolContext(Context):
         """Return the context with what file hooks changed and added."""
         # Slots make a new class, which a bare super() does not find.
         context = super(ToolContext, self).apply_verdict(verdict)
-        if verdict.modified_input is not None:
-            return dataclasses.replace(context, args=_restore_objects(verdict.modified_input, self.args))
+        changed = verdict.modified_input
+        if changed is not None:
+            if self.naming is not None and isinstance(changed, Mapping):
+                changed = self.naming.restore(to_json_value(self.args), changed)
+            return dataclasses.replace(context, args=_restore_objects(changed, self.args))
         if verdict.outcome.output is not ABSENT:
             return dataclasses.replace(context, result=verdict.outcome.output)
         return context

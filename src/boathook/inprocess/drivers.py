@@ -19,9 +19,11 @@ from boathook.inprocess.layers import Layer
 from boathook.inprocess.threads import RunRest
 
 if TYPE_CHECKING:
+    from boathook.inprocess.call_memory import CallMemory
     from boathook.inprocess.stack import Ask, Stack
 
 _Result = TypeVar("_Result")
+_ContextT = TypeVar("_ContextT", bound=Context)
 AsyncTerminal = Callable[[Any], Coroutine[Any, Any, Outcome]]
 
 
@@ -34,6 +36,17 @@ def run_sync(work: Coroutine[Any, Any, _Result]) -> _Result:
         return result
     work.close()
     raise RuntimeError("a coroutine waited in a plain program")
+
+
+async def finish_despite_cancel(work: Coroutine[Any, Any, None]) -> None:
+    """Run work to its end even if it is cancelled once meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await task
+        raise
 
 
 class SyncDriver:
@@ -54,8 +67,20 @@ class SyncDriver:
             return await threads.call_in_private_loop(self, layer, context, run_rest)
         return layer.hook(context, lambda changed=None: run_sync(run_rest(changed)))
 
-    async def process(self, stack: Stack, context: Context, terminal: AsyncTerminal | None = None) -> Outcome:
+    async def process(
+        self, stack: Stack, context: _ContextT, terminal: AsyncTerminal | None = None
+    ) -> Outcome[_ContextT]:
         return stack.process(context, None if terminal is None else lambda final: run_sync(terminal(final)))
+
+    async def process_call(
+        self, stack: Stack, context: ToolContext, terminal: AsyncTerminal | None, memory: CallMemory
+    ) -> Outcome[ToolContext]:
+        run = None if terminal is None else lambda final: run_sync(terminal(final))
+        return await stack.process_call(self, context, run, memory)
+
+    async def drain(self, engine: Engine | None) -> None:
+        if engine is not None:
+            engine.drain()
 
     async def dispatch(self, engine: Engine, event: Event) -> Verdict:
         return engine.dispatch(event)
@@ -90,8 +115,19 @@ class AsyncDriver:
             return await threads.call_with_timeout(layer, context, run_rest)
         return await layer.hook(context, run_rest)
 
-    async def process(self, stack: Stack, context: Context, terminal: AsyncTerminal | None = None) -> Outcome:
+    async def process(
+        self, stack: Stack, context: _ContextT, terminal: AsyncTerminal | None = None
+    ) -> Outcome[_ContextT]:
         return await stack.aprocess(context, terminal)
+
+    async def process_call(
+        self, stack: Stack, context: ToolContext, terminal: AsyncTerminal | None, memory: CallMemory
+    ) -> Outcome[ToolContext]:
+        return await stack.process_call(self, context, terminal, memory)
+
+    async def drain(self, engine: Engine | None) -> None:
+        if engine is not None:
+            await asyncio.to_thread(engine.drain)
 
     async def dispatch(self, engine: Engine, event: Event) -> Verdict:
         return await engine.adispatch(event)

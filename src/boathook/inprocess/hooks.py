@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from boathook.core.event import SPELLINGS, EventKind, find_kind
 from boathook.core.outcome import Outcome
+from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import (
     CompactionContext,
     Context,
@@ -23,7 +24,9 @@ from boathook.inprocess.contexts import (
 )
 from boathook.inprocess.guard import wrap_tool
 from boathook.inprocess.matching import MatchLike
+from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import raise_refusal
+from boathook.inprocess.run_state import WaitingRuns
 from boathook.inprocess.stack import Ask, Stack
 
 if TYPE_CHECKING:
@@ -169,6 +172,7 @@ class Hooks:
         """Start without hooks. `ask` decides when a hook wants a person to be asked."""
         self._on_failure = on_failure
         self._stack = Stack(ask=ask)
+        self._waiting_runs = WaitingRuns[AgentRun]()
 
     @property
     def stack(self) -> Stack:
@@ -212,6 +216,44 @@ class Hooks:
         self._stack = self._stack.with_engine(engine)
         return engine
 
+    def run(
+        self,
+        session_id: str = "",
+        *,
+        work_dir: str | os.PathLike[str] = "",
+        state: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        model: str = "",
+        source: str = "startup",
+        can_ask: bool = False,
+        names: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> AgentRun:
+        """Return a run of an agent, for one session: its methods fire the events, and it carries what belongs to all of them.
+
+        `can_ask`: you ask the person yourself, so that a question is an outcome with `ask`; otherwise it goes to `on_ask`, or
+        blocks. `names` maps your tools to names that file hooks know (`{"bash": "Shell"}`), `arguments` the keys of their inputs
+        (`{"bash": {"cmd": "command"}}`); the rest is guessed. `extra` are fields of events for file hooks.
+        """
+        return AgentRun(
+            self._stack,
+            self._waiting_runs,
+            session_id=session_id,
+            work_dir=os.fspath(work_dir),
+            state=state,
+            metadata=metadata,
+            extra=extra,
+            model=model,
+            source=source,
+            can_ask=can_ask,
+            name_map=NameMap(names, arguments),
+        )
+
+    def find_run(self, key: str) -> AgentRun | None:
+        """Return the run that waits for an answer or was suspended, by the token of its question or by its session."""
+        return self._waiting_runs.find(key)
+
     def on_ask(self, ask: _AskT) -> _AskT:
         """Let a callable decide when a hook wants a person to be asked: it gets the call and the reason, and returns a bool."""
         self._stack = self._stack.with_ask(ask)
@@ -234,7 +276,7 @@ class Hooks:
     def session(self, session_id: str = "", **fields: Any) -> Iterator[SessionContext]:
         """Begin a session and end it in any case; raises Blocked if hooks refuse it."""
         context = SessionContext.on_start(session_id=session_id, **fields)
-        begun = _check_start(self._stack.process(context), context)
+        begun = _check_start(self._stack.process(context))
         reason = "error"
         try:
             yield begun
@@ -246,7 +288,7 @@ class Hooks:
     async def asession(self, session_id: str = "", **fields: Any) -> AsyncIterator[SessionContext]:
         """Do the same in an event loop."""
         context = SessionContext.on_start(session_id=session_id, **fields)
-        begun = _check_start(await self._stack.aprocess(context), context)
+        begun = _check_start(await self._stack.aprocess(context))
         reason = "error"
         try:
             yield begun
@@ -260,10 +302,9 @@ def _make_end(begun: SessionContext, reason: str) -> SessionContext:
     return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=reason, **common)
 
 
-def _check_start(outcome: Outcome, context: SessionContext) -> SessionContext:
+def _check_start(outcome: Outcome[SessionContext]) -> SessionContext:
     raise_refusal(outcome)
-    begun: SessionContext = context if outcome.context is None else outcome.context
-    return begun
+    return outcome.context
 
 
 def list_decorators() -> dict[str, EventKind]:

@@ -66,7 +66,8 @@ def tool_name(pattern: str) -> Match:
     def is_match(context: Context) -> bool:
         if not context.kind.has_tool:
             return False
-        return is_all or (context.tool == pattern if searched is None else searched.search(context.tool))
+        names = context.tool_names
+        return is_all or (pattern in names if searched is None else any(map(searched.search, names)))
 
     return _Condition(is_match, f"tool_name({pattern!r})", is_fixed=True)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, HookError, Stopped
-from boathook.inprocess.chain import set_context
+from boathook.inprocess.call_memory import CallMemory
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.layers import LOGGER
 
@@ -37,51 +37,57 @@ async def run_tool(
     context: ToolContext,
     operation: Callable[[ToolCall], Any],
     permit: Permit | None = None,
-) -> Outcome:
-    # In an event loop the operation may be async. `permit` decides about calls that no hook allowed.
+    *,
+    memory: CallMemory | None = None,
+    passes: tuple[type[BaseException], ...] = (),
+) -> Outcome[ToolContext]:
+    # In an event loop the operation may be async. `permit` decides about calls that no hook allowed. Errors in `passes` are not
+    # failures of the tool.
+
+    raised_at_once: tuple[type[BaseException], ...] = (Stopped, *passes)
 
     async def call_tool(final: ToolContext) -> Outcome:
         if permit is not None and not final.is_allowed:
             outcome, final = await _request_permission(stack, permit, final)
-            if outcome.is_final:
+            if outcome.is_blocked:
                 return outcome.replace(context=final)
         started = time.perf_counter()
         try:
             result = operation(ToolCall(final.name, final.args, final.call_id))
             result = await driver.resolve(result)
-        except Stopped:
+        except raised_at_once:
             # The end of the run is not a failure of the tool.
             raise
         except Exception as error:  # noqa: BLE001  (the error is the result)
-            return await process_after(final.after_failure(error, _measure_ms(started)))
+            return await process_after(final.after_failure(error, measure_ms(started)))
         if inspect.isgenerator(result):
             return Outcome(context=final.after(_stream(stack, final, result, started)))
         if driver.in_loop and inspect.isasyncgen(result):
             return Outcome(context=final.after(_astream(stack, final, result, started)))
-        return await process_after(final.after(result, _measure_ms(started)))
+        return await process_after(final.after(result, measure_ms(started)))
 
     async def process_after(after: ToolContext) -> Outcome:
-        outcome = await driver.process(stack, after)
-        return outcome if outcome.context is not None else set_context(outcome, after)
+        return await driver.process(stack, after)
 
+    if memory is not None:
+        return await driver.process_call(stack, context, call_tool, memory)
     return await driver.process(stack, context, call_tool)
 
 
 async def _request_permission(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
     outcome, changed = await permit(context)
-    if outcome.is_final or changed.args is context.args:
+    if outcome.is_blocked or changed.args is context.args:
         return outcome, changed
     rechecked = await stack.arun_file_hooks(changed)
-    return rechecked if rechecked.is_final else outcome, rechecked.context
+    return rechecked if rechecked.is_blocked else outcome, rechecked.context
 
 
-def log_messages(outcome: Outcome) -> None:
+def log_messages(outcome: Outcome[ToolContext]) -> None:
     """Log messages for the person and context for the model: a plain function has no other way to pass them on."""
-    if outcome.context is not None:
-        for text in outcome.context.messages:
-            LOGGER.info("%s", text)
-        for text in outcome.context.additional_context:
-            LOGGER.info("context for the model: %s", text)
+    for text in outcome.context.messages:
+        LOGGER.info("%s", text)
+    for text in outcome.context.additional_context:
+        LOGGER.info("context for the model: %s", text)
 
 
 def raise_refusal(outcome: Outcome, result: Any = None) -> None:
@@ -92,14 +98,12 @@ def raise_refusal(outcome: Outcome, result: Any = None) -> None:
         raise Blocked(outcome.reason or "blocked by a hook", result)
 
 
-def read_result(outcome: Outcome) -> Any:
+def read_result(outcome: Outcome[ToolContext]) -> Any:
     context = outcome.context
-    if context is not None and context.error is not None:
+    if context.error is not None:
         raise _add_objection(outcome, context.error)
-    if context is not None and context.kind.is_pre:
-        context = None
-    raise_refusal(outcome, None if context is None else context.result)
-    if context is None:
+    raise_refusal(outcome, context.result)
+    if context.kind.is_pre:
         raise HookError("middleware did not block the call but did not go on either: it has to call `next`")
     return context.result
 
@@ -114,7 +118,7 @@ def _add_objection(outcome: Outcome, error: BaseException) -> BaseException:
     return error
 
 
-def _measure_ms(started: float) -> float:
+def measure_ms(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
@@ -142,13 +146,13 @@ def _stream(
     try:
         value = yield from recorded
     except GeneratorExit:
-        stack.process(context.after(tuple(recorded.parts), _measure_ms(started)))
+        stack.process(context.after(tuple(recorded.parts), measure_ms(started)))
         raise
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001
-        raise _add_objection(stack.process(context.after_failure(error, _measure_ms(started))), error)  # noqa: B904
-    _check_stream_end(stack.process(context.after(tuple(recorded.parts), _measure_ms(started))), recorded.parts)
+        raise _add_objection(stack.process(context.after_failure(error, measure_ms(started))), error)  # noqa: B904
+    _check_stream_end(stack.process(context.after(tuple(recorded.parts), measure_ms(started))), recorded.parts)
     return value
 
 
@@ -162,16 +166,16 @@ async def _astream(
                 parts.append(part)
                 yield part
     except GeneratorExit:
-        await stack.aprocess(context.after(tuple(parts), _measure_ms(started)))
+        await stack.aprocess(context.after(tuple(parts), measure_ms(started)))
         raise
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001
-        raise _add_objection(await stack.aprocess(context.after_failure(error, _measure_ms(started))), error)  # noqa: B904
-    _check_stream_end(await stack.aprocess(context.after(tuple(parts), _measure_ms(started))), parts)
+        raise _add_objection(await stack.aprocess(context.after_failure(error, measure_ms(started))), error)  # noqa: B904
+    _check_stream_end(await stack.aprocess(context.after(tuple(parts), measure_ms(started))), parts)
 
 
-def _check_stream_end(outcome: Outcome, parts: list[Any]) -> None:
+def _check_stream_end(outcome: Outcome[ToolContext], parts: list[Any]) -> None:
     raise_refusal(outcome, tuple(parts))
-    if outcome.context is not None and outcome.context.result != tuple(parts):
+    if outcome.context.result != tuple(parts):
         raise HookError("a hook replaced the result of a stream, but its parts were passed on already")

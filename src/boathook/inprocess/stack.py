@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.core.event import SPELLINGS, EventKind, find_kind
-from boathook.core.outcome import NOTHING, Outcome
+from boathook.core.outcome import NOTHING, Outcome, make_unchanged
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import HookError
-from boathook.inprocess.chain import ChainRun, drop_same_context, read_terminal_answer
+from boathook.inprocess.call_memory import CallMemory
+from boathook.inprocess.chain import ChainRun, read_terminal_answer, set_context
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
 from boathook.inprocess.file_hooks import BackgroundHooks, FileHooks, find_background_hooks, make_file_steps
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from boathook.engine import Engine
 
 _Result = TypeVar("_Result")
+_ContextT = TypeVar("_ContextT", bound=Context)
 ChainStep = Layer | FileHooks
 ChainTerminal = Callable[[Any], Any]
 Ask = Callable[[ToolContext, str], "bool | Awaitable[bool]"]
@@ -38,7 +40,7 @@ class Chain:
         self, steps: tuple[ChainStep, ...], background: BackgroundHooks | None = None, *, by_tool: bool = False
     ) -> None:
         self.steps, self.background = steps, background
-        self.by_tool: dict[str, Chain] | None = {} if by_tool else None
+        self.by_tool: dict[tuple[str, ...], Chain] | None = {} if by_tool else None
         layers = [step for step in steps if isinstance(step, Layer) and step.is_simple]
         # A hook that is in the chain twice cannot be found again by identity.
         are_different = len({id(layer.hook) for layer in layers}) == len(steps)
@@ -105,38 +107,43 @@ class Stack:
     def __len__(self) -> int:
         return len(self.layers)
 
-    def process(self, context: Context, terminal: ChainTerminal | None = None) -> Outcome:
+    def process(
+        self, context: _ContextT, terminal: ChainTerminal | None = None, *, can_ask: bool = False
+    ) -> Outcome[_ContextT]:
         """Run a context through the hooks, and then through the terminal if they let it; return the outcome.
 
-        Its `context` is the one that hooks and terminal changed, or None if they changed nothing.
+        Its `context` is the one that hooks and terminal left. A hook's question about a tool call is put to the person; without
+        one it is a block, unless you say with `can_ask` that you ask yourself: then the decision is ASK.
         """
         hooks = self._sync_hooks.get(context.kind.name)
         if hooks is None:
             hooks = self._find_chain(context).sync_hooks
         if hooks is None:
-            return run_sync(self._make_run(context, terminal, SYNC).start(context))
+            return run_sync(self._make_run(context, terminal, SYNC, can_ask=can_ask).run(context))
         for hook in hooks:
             answer = hook(context)
             if answer is not None and answer is not NOTHING:
-                run = self._make_run(context, terminal, SYNC)
+                run = self._make_run(context, terminal, SYNC, can_ask=can_ask)
                 return run_sync(run.resume(answer, context, _find_next(hooks, hook)))
-        return NOTHING if terminal is None else drop_same_context(read_terminal_answer(terminal(context)), context)
+        return make_unchanged(context) if terminal is None else _finish_terminal(terminal(context), context)
 
-    async def aprocess(self, context: Context, terminal: ChainTerminal | None = None) -> Outcome:
+    async def aprocess(
+        self, context: _ContextT, terminal: ChainTerminal | None = None, *, can_ask: bool = False
+    ) -> Outcome[_ContextT]:
         """Do the same in an event loop; hooks and terminal may be async or not."""
         hooks = self._hooks.get(context.kind.name)
         if hooks is None:
             hooks = self._find_chain(context).hooks
         if hooks is None:
-            return await self._make_run(context, terminal, ASYNC).start(context)
+            return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).run(context)
         for hook, is_async in hooks:
             answer = await hook(context) if is_async else hook(context)
             if answer is not None and answer is not NOTHING:
                 at = _find_next([other for other, _ in hooks], hook)
-                return await self._make_run(context, terminal, ASYNC).resume(answer, context, at)
+                return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).resume(answer, context, at)
         if terminal is None:
-            return NOTHING
-        return drop_same_context(read_terminal_answer(await ASYNC.resolve(terminal(context))), context)
+            return make_unchanged(context)
+        return _finish_terminal(await ASYNC.resolve(terminal(context)), context)
 
     def run_tool(self, call: ToolCall, operation: Callable[[ToolCall], _Result], **fields: Any) -> _Result:
         """Call a tool with its hooks around it; return its result, or raise its error, or Blocked or Stopped.
@@ -163,14 +170,23 @@ class Stack:
         steps = tuple(step for step in self._find_kind_chain(context.kind).steps if isinstance(step, FileHooks))
         return await ChainRun(self, Chain(steps), None, ASYNC).run(context)
 
-    def _make_run(self, context: Context, terminal: ChainTerminal | None, driver: Driver) -> ChainRun:
-        return ChainRun(self, self._find_chain(context), terminal, driver)
+    async def process_call(
+        self, driver: Driver, context: ToolContext, terminal: ChainTerminal | None, memory: CallMemory
+    ) -> Outcome[ToolContext]:
+        """Run a call through the hooks that its memory does not know yet; without a terminal middleware is left out."""
+        return await ChainRun(self, self._find_chain(context), terminal, driver, memory=memory).run(context)
+
+    def _make_run(
+        self, context: Context, terminal: ChainTerminal | None, driver: Driver, *, can_ask: bool = False
+    ) -> ChainRun:
+        return ChainRun(self, self._find_chain(context), terminal, driver, can_ask=can_ask and terminal is None)
 
     def _find_chain(self, context: Context) -> Chain:
         chain = self._find_kind_chain(context.kind)
         if chain.by_tool is None:
             return chain
-        tool_chain = chain.by_tool.get(context.tool)
+        names = context.tool_names
+        tool_chain = chain.by_tool.get(names)
         if tool_chain is None:
             budget = SearchBudget(time.thread_time)
             steps = tuple(
@@ -178,7 +194,7 @@ class Stack:
             )
             tool_chain = Chain(steps, chain.background)
             if len(chain.by_tool) < _MAX_CACHED_TOOLS:
-                chain.by_tool[context.tool] = tool_chain
+                chain.by_tool[names] = tool_chain
         return tool_chain
 
     def _find_kind_chain(self, kind: EventKind) -> Chain:
@@ -199,6 +215,11 @@ class Stack:
             if chain.sync_hooks is not None:
                 self._sync_hooks[kind.name] = chain.sync_hooks
         return chain
+
+
+def _finish_terminal(answer: Any, context: Context) -> Outcome[Any]:
+    outcome = read_terminal_answer(answer)
+    return set_context(outcome, context) if outcome.context is None else outcome
 
 
 def _find_next(hooks: Sequence[Any], hook: Any) -> int:

@@ -1,0 +1,190 @@
+"""`AgentRun`: one run of an agent, as its hooks see it. Every event is a method, for plain programs and for event loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from boathook.inprocess.contexts import Context, ExecutionContext, SessionContext, StopContext, SubagentContext
+from boathook.inprocess.drivers import ASYNC, SYNC, finish_despite_cancel, run_sync
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_flow import INTERRUPTED, RunFlow
+from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
+from boathook.inprocess.run_state import RunState
+
+_ContextT = TypeVar("_ContextT", bound=Context)
+_StopOutcome = RunOutcome[StopContext] | RunOutcome[SubagentContext]
+_Passes = tuple[type[BaseException], ...]
+
+
+class AgentRun(RunState):
+    """One run of an agent: a session, its turns and their tool calls. Make it with `hooks.run(…)`.
+
+    Methods with an `a` before their name do the same in an event loop. Several calls may be made at once. In a `with` or
+    `async with` block the turn and the session end in any case.
+    """
+
+    @property
+    def sync_flow(self) -> RunFlow:
+        """Return the events as coroutines that never wait, for `run_sync`: so that a bridge writes callbacks once."""
+        return RunFlow(self, SYNC)
+
+    @property
+    def async_flow(self) -> RunFlow:
+        """Return the events as coroutines for an event loop."""
+        return RunFlow(self, ASYNC)
+
+    def begin(self) -> RunOutcome[SessionContext]:
+        """Begin the session, if it has not begun; `prompt` does it, too."""
+        return run_sync(self.sync_flow.begin())
+
+    async def abegin(self) -> RunOutcome[SessionContext]:
+        """Do the same in an event loop."""
+        return await self.async_flow.begin()
+
+    def prompt(self, text: str) -> RunOutcome[ExecutionContext]:
+        """Begin a turn, and the session if it has not begun. Go on with `outcome.context.prompt` if it proceeds."""
+        return run_sync(self.sync_flow.prompt(text))
+
+    async def aprompt(self, text: str) -> RunOutcome[ExecutionContext]:
+        """Do the same in an event loop."""
+        return await self.async_flow.prompt(text)
+
+    def tool(
+        self,
+        call: ToolCall,
+        operation: Callable[[ToolCall], Any],
+        *,
+        can_ask: bool | None = None,
+        passes: _Passes = (),
+    ) -> ToolOutcome:
+        """Call a tool with its hooks around it: `operation` gets the call as they left it.
+
+        Errors of the operation are in the outcome; those in `passes` are the framework's own and are raised. If such a call is
+        made again with the same id and arguments, hooks do not run again.
+        """
+        return run_sync(self.sync_flow.tool(call, operation, can_ask=can_ask, passes=passes))
+
+    async def atool(
+        self,
+        call: ToolCall,
+        operation: Callable[[ToolCall], Any],
+        *,
+        can_ask: bool | None = None,
+        passes: _Passes = (),
+    ) -> ToolOutcome:
+        """Do the same in an event loop; the operation may be async or not."""
+        return await self.async_flow.tool(call, operation, can_ask=can_ask, passes=passes)
+
+    def decide(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
+        """Return what hooks decide about a call, without making it. If it is made later, they do not run again."""
+        return run_sync(self.sync_flow.decide(call, can_ask=can_ask))
+
+    async def adecide(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
+        """Do the same in an event loop."""
+        return await self.async_flow.decide(call, can_ask=can_ask)
+
+    def before(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
+        """Return what hooks decide about a call that you make yourself, with `outcome.call`; then call `after`."""
+        return run_sync(self.sync_flow.before(call, can_ask=can_ask))
+
+    async def abefore(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
+        """Do the same in an event loop."""
+        return await self.async_flow.before(call, can_ask=can_ask)
+
+    def after(self, call: ToolCall | str, result: Any) -> ToolOutcome:
+        """Return the result of a call that you made, as hooks leave it; `call` may be the id of one that `before` let proceed."""
+        return run_sync(self.sync_flow.after(call, result))
+
+    async def aafter(self, call: ToolCall | str, result: Any) -> ToolOutcome:
+        """Do the same in an event loop."""
+        return await self.async_flow.after(call, result)
+
+    def after_failure(self, call: ToolCall | str, error: BaseException) -> ToolOutcome:
+        """Show hooks the error of a call that you made."""
+        return run_sync(self.sync_flow.after_failure(call, error))
+
+    async def aafter_failure(self, call: ToolCall | str, error: BaseException) -> ToolOutcome:
+        """Do the same in an event loop."""
+        return await self.async_flow.after_failure(call, error)
+
+    def stop(self, text: str | None = None, *, can_continue: bool = True, reason: str = "") -> _StopOutcome:
+        """Ask whether the agent may stop with this text. If it does not proceed, give the model `outcome.feedback`.
+
+        Without `can_continue` (a limit was reached) nothing can send it back, and `reason` says why it stops.
+        """
+        return run_sync(self.sync_flow.stop(text, can_continue=can_continue, reason=reason))
+
+    async def astop(self, text: str | None = None, *, can_continue: bool = True, reason: str = "") -> _StopOutcome:
+        """Do the same in an event loop."""
+        return await self.async_flow.stop(text, can_continue=can_continue, reason=reason)
+
+    def fire(self, context: _ContextT) -> RunOutcome[_ContextT]:
+        """Fire any other event, such as `StepContext.before(0)`; session, folder, state and metadata are filled in."""
+        return run_sync(self.sync_flow.fire(context))
+
+    async def afire(self, context: _ContextT) -> RunOutcome[_ContextT]:
+        """Do the same in an event loop."""
+        return await self.async_flow.fire(context)
+
+    def failed(self, error: BaseException) -> None:
+        """End the turn because of an error: hooks hear of the failure, then of the end of the turn."""
+        run_sync(self.sync_flow.failed(error))
+
+    async def afailed(self, error: BaseException) -> None:
+        """Do the same in an event loop."""
+        await finish_despite_cancel(self.async_flow.failed(error))
+
+    def end_turn(self, text: str | None = None) -> None:
+        """End the turn, if one is open; the session goes on."""
+        run_sync(self.sync_flow.end_turn(text))
+
+    async def aend_turn(self, text: str | None = None) -> None:
+        """Do the same in an event loop."""
+        await finish_despite_cancel(self.async_flow.end_turn(text))
+
+    def end(self, reason: str = "") -> None:
+        """End the turn and the session; a second time does nothing."""
+        run_sync(self.sync_flow.end(reason))
+
+    async def aend(self, reason: str = "") -> None:
+        """Do the same in an event loop, even if its task is cancelled."""
+        await finish_despite_cancel(self.async_flow.end(reason))
+
+    def cancel(self) -> None:
+        """End the turn and the session because the run was interrupted."""
+        self.end(INTERRUPTED)
+
+    async def acancel(self) -> None:
+        """Do the same in an event loop."""
+        await self.aend(INTERRUPTED)
+
+    def suspend(self) -> None:
+        """Keep the run for later: no events fire, and `hooks.find_run` finds it by its session or by the token of a question."""
+        self._waiting.keep(self.session_id, self)
+
+    def resume(self) -> Self:
+        """Continue a run that was suspended, or that another process began: its session and its turn count as begun."""
+        self.mark_resumed()
+        return self
+
+    def child(self, name: str, task: str = "", *, state: Any = None) -> AgentRun:
+        """Return the run of a subagent in the same session: its `prompt` fires pre-subagent, its `stop` post-subagent."""
+        return self.make_child(name, task, state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run_sync(self.sync_flow.exit(error))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await finish_despite_cancel(self.async_flow.exit(error))

@@ -1,0 +1,84 @@
+"""What hooks decided about one call, step by step: if the call comes again, with an answer, they do not run again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from boathook.core.json_text import is_same_json
+from boathook.core.outcome import Outcome
+from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.json_values import to_json_value
+
+
+class AskLater(BaseException):
+    """A person must be asked, and the host does it: the call comes again with the answer. Not an error that hooks may catch."""
+
+    def __init__(self, context: ToolContext, request: ToolContext, question: str) -> None:
+        # `request` is what the hooks for permissions made of the call.
+        super().__init__(question)
+        self.context, self.request, self.question = context, request, question
+
+
+class CallMemory:
+    """The decisions about one call. `can_ask` if the host asks a person itself, and comes again with `permission`."""
+
+    def __init__(self, name: str, args: Mapping[str, Any], *, can_ask: bool = False) -> None:
+        self.name, self.args, self.can_ask = name, to_json_value(args), can_ask
+        self.permission: bool | None = None
+        # What the person said in addition, and the token of the question.
+        self.comment = self.token = ""
+        self.has_started_background = False
+        # The call and the question, once the hooks for permissions have left it open.
+        self.asked: AskLater | None = None
+        self._decisions: dict[int, list[_Decision]] = {}
+
+    def is_about(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether this is the same call: a person's answer about one input says nothing about another."""
+        return name == self.name and is_same_json(self.args, to_json_value(args))
+
+    def note_decision(self, step: int, before: Context, opinion: Outcome, after: Context) -> None:
+        if isinstance(before, ToolContext) and isinstance(after, ToolContext):
+            self._decisions.setdefault(step, []).append(_Decision(before, opinion, after))
+
+    def find_decision(self, step: int, context: Context) -> tuple[Outcome, Context] | None:
+        """Return what a step decided about the same input, applied to this context; None if it has not seen it."""
+        if not isinstance(context, ToolContext):
+            return None
+        known = (each for each in self._decisions.get(step, ()) if each.saw(context))
+        decision = next(known, None)
+        return None if decision is None else (decision.opinion, decision.apply_to(context))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Decision:
+    before: ToolContext
+    opinion: Outcome
+    after: ToolContext
+
+    def saw(self, context: ToolContext) -> bool:
+        is_same = context.args is self.before.args
+        return is_same or is_same_json(to_json_value(self.before.args), to_json_value(context.args))
+
+    def apply_to(self, context: ToolContext) -> ToolContext:
+        """Return the context with what the step changed then; everything else stays as it is now."""
+        if context is self.before or self.after is self.before:
+            return self.after if context is self.before else context
+        before, after = self.before, self.after
+        changes: dict[str, Any] = {} if after.args is before.args else {"args": after.args}
+        for name in ("additional_context", "messages"):
+            added = getattr(after, name)[len(getattr(before, name)) :]
+            if added:
+                changes[name] = (*getattr(context, name), *added)
+        values = find_changed_values(before.metadata, after.metadata)
+        if values:
+            changes["metadata"] = {**context.metadata, **values}
+        return dataclasses.replace(context, **changes) if changes else context
+
+
+def find_changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are new or different; the others must not overwrite changes that were made meanwhile."""
+    if after is before:
+        return {}
+    return {key: value for key, value in after.items() if key not in before or before[key] is not value}

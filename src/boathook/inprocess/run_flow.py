@@ -1,0 +1,261 @@
+"""The events of a run, written once, as coroutines that a driver runs (`inprocess.drivers`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boathook.core.outcome import Decision, Outcome
+from boathook.errors import Stopped
+from boathook.inprocess.call_memory import AskLater
+from boathook.inprocess.contexts import (
+    Context,
+    ExecutionContext,
+    FailureContext,
+    SessionContext,
+    StopContext,
+    SubagentContext,
+)
+from boathook.inprocess.operations import ToolCall, measure_ms, run_tool
+from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome, make_run_outcome, make_tool_outcome
+
+if TYPE_CHECKING:
+    from boathook.inprocess.drivers import Driver
+    from boathook.inprocess.run_state import RunState
+
+_ContextT = TypeVar("_ContextT", bound=Context)
+_INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
+INTERRUPTED = "interrupted"
+
+
+class RunFlow:
+    """The events of one run with one driver. A bridge that has sync and async callbacks writes them once with this."""
+
+    def __init__(self, run: RunState, driver: Driver) -> None:
+        self.run, self._driver = run, driver
+
+    async def fire(self, context: _ContextT) -> RunOutcome[_ContextT]:
+        """Run any event through the hooks; the run fills in session, folder, state and metadata."""
+        given = self.run.complete_context(context)
+        outcome = await self._driver.process(self.run.stack, given)
+        return self.run.accept(make_run_outcome(_settle_question(outcome)), given)
+
+    async def begin(self) -> RunOutcome[SessionContext]:
+        """Begin the session, if it has not begun."""
+        run = self.run
+        context = SessionContext.on_start(model=run.model, source=run.source)
+        if not run.mark_session_begun():
+            return RunOutcome(run.complete_context(context), *run.refusal)
+        outcome = await self.fire(context)
+        if not outcome.proceeds:
+            run.refuse_session(outcome)
+        return outcome
+
+    async def prompt(self, text: str) -> RunOutcome[ExecutionContext]:
+        """Begin a turn with a prompt, and the session if it has not begun; a refused session refuses the turn."""
+        run = self.run
+        context = ExecutionContext.on_start(text)
+        if run.is_turn_open:
+            await self.end_turn()
+        if run.subagent is not None:
+            return await self._begin_subagent(context)
+        begun = await self.begin()
+        if not begun.proceeds or run.is_stopped:
+            return RunOutcome(run.complete_context(context), *run.refusal)
+        outcome = await self.fire(context)
+        if outcome.proceeds:
+            run.mark_turn_begun(text)
+        return outcome
+
+    async def _begin_subagent(self, context: ExecutionContext) -> RunOutcome[ExecutionContext]:
+        run = self.run
+        assert run.subagent is not None  # noqa: S101
+        given = run.complete_context(context)
+        if run.is_stopped:
+            return RunOutcome(given, *run.refusal)
+        name, task = run.subagent, run.task or context.prompt
+        begun = await self.fire(SubagentContext.on_start(name, task, type=name))
+        if begun.proceeds:
+            run.mark_turn_begun(task)
+        texts = {"additional_context": begun.additional_context, "messages": begun.messages}
+        return RunOutcome(run.complete_context(context, **texts), begun.decision, begun.reasons)
+
+    async def tool(
+        self,
+        call: ToolCall,
+        operation: Callable[[ToolCall], Any],
+        *,
+        can_ask: bool | None = None,
+        passes: tuple[type[BaseException], ...] = (),
+    ) -> ToolOutcome:
+        """Call a tool with its hooks around it. Errors in `passes` are the framework's own: they leave it at once."""
+        run = self.run
+        opened = run.open_call(call, can_ask=can_ask)
+        if isinstance(opened, ToolOutcome):
+            return opened
+        try:
+            outcome = await run_tool(
+                self._driver, run.stack, opened.context, operation, memory=opened.memory, passes=passes
+            )
+        except AskLater as later:
+            return run.keep_question(opened, later)
+        except Stopped as stop:
+            outcome = Outcome.stop(stop.reason).replace(context=opened.context)
+        except passes:
+            # The framework makes the same call again.
+            run.close_call(opened)
+            raise
+        except BaseException:
+            run.close_call(opened, is_over=True)
+            raise
+        run.close_call(opened, is_over=True)
+        return run.accept(make_tool_outcome(outcome), opened.context)
+
+    async def decide(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
+        """Ask the hooks about a call that is made later, if at all; when it is made, they do not run again."""
+        return await self._decide(call, can_ask=can_ask, is_made=False)
+
+    async def before(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
+        """Ask the hooks about a call that the host makes itself if it proceeds; `after` has to follow then."""
+        self.run.refuse_middleware()
+        return await self._decide(call, can_ask=can_ask, is_made=True)
+
+    async def _decide(self, call: ToolCall, *, can_ask: bool | None, is_made: bool) -> ToolOutcome:
+        run = self.run
+        opened = run.open_call(call, can_ask=can_ask)
+        if isinstance(opened, ToolOutcome):
+            return opened
+        try:
+            outcome = await self._driver.process_call(run.stack, opened.context, None, opened.memory)
+        except AskLater as later:
+            return run.keep_question(opened, later)
+        except BaseException:
+            run.close_call(opened, is_over=True)
+            raise
+        decided = make_tool_outcome(outcome, has_run=False)
+        # Texts of a call that is made come with its result.
+        if not is_made:
+            run.close_call(opened)
+            return decided
+        if decided.proceeds:
+            run.start_call(opened, decided.context)
+            return decided
+        run.close_call(opened, is_over=True)
+        run.note_refused(opened.call, decided.context)
+        return run.accept(decided, opened.context)
+
+    async def after(self, call: ToolCall | str, result: Any) -> ToolOutcome:
+        """Show the hooks the result of a call for which `before` proceeded; `call` may be its id."""
+        return await self._end_call(call, result, None)
+
+    async def after_failure(self, call: ToolCall | str, error: BaseException) -> ToolOutcome:
+        """Show the hooks the error of a call for which `before` proceeded; `call` may be its id."""
+        return await self._end_call(call, None, error)
+
+    async def _end_call(self, call: ToolCall | str, result: Any, error: BaseException | None) -> ToolOutcome:
+        run = self.run
+        started = run.finish_call(call)
+        context, duration = started.context, measure_ms(started.time)
+        ended = context.after(result, duration) if error is None else context.after_failure(error, duration)
+        if started.is_refused:
+            return make_tool_outcome(Outcome(context=ended))
+        outcome = await self._driver.process(run.stack, ended)
+        return run.accept(make_tool_outcome(_settle_question(outcome)), started.given)
+
+    async def stop(
+        self, text: str | None = None, *, can_continue: bool = True, reason: str = ""
+    ) -> RunOutcome[StopContext] | RunOutcome[SubagentContext]:
+        """Ask the hooks whether the agent may stop with this text; a block sends it back to work with `feedback`.
+
+        Without `can_continue` (a limit was reached) nothing can send it back, and `reason` says why it stops.
+        """
+        run = self.run
+        if run.subagent is not None:
+            return await self._stop_subagent(text, can_continue=can_continue)
+        fields: dict[str, Any] = {
+            "reason": "no_tool_calls" if can_continue else reason or "max_steps",
+            "final_message": text,
+        }
+        fields |= {"block_count": run.refused_stops, "step_count": run.step_count}
+        outcome = await self.fire(StopContext.before(**fields))
+        outcome = run.note_stop(outcome, text, can_continue=can_continue)
+        if outcome.proceeds:
+            await self.fire(StopContext.after(**fields))
+        return outcome
+
+    async def _stop_subagent(self, text: str | None, *, can_continue: bool) -> RunOutcome[SubagentContext]:
+        run = self.run
+        name = run.subagent or ""
+        outcome = await self.fire(SubagentContext.on_stop(name, run.task, type=name, result=text))
+        is_limited = not can_continue or run.refused_stops >= run.max_rounds
+        outcome = run.note_stop(outcome, text, can_continue=not is_limited)
+        if not outcome.is_blocked:
+            run.mark_turn_ended()
+        return outcome
+
+    async def failed(self, error: BaseException) -> None:
+        """Tell the hooks that an error ended the turn, and end it; an interruption only ends it."""
+        if self.run.is_turn_open and not isinstance(error, (*_INTERRUPTIONS, Stopped)):
+            await self._fire_at_end(FailureContext.of(error), error)
+        await self.end_turn()
+
+    async def end_turn(self, text: str | None = None) -> None:
+        """End the turn, if one is open; `text` is what the agent said last."""
+        run = self.run
+        if not run.is_turn_open:
+            return
+        prompt, fields = run.mark_turn_ended(text)
+        if run.subagent is not None:
+            context = SubagentContext.on_stop(run.subagent, run.task, type=run.subagent, result=fields["final_message"])
+            await self._fire_at_end(context)
+            return
+        outcome = await self._fire_at_end(ExecutionContext.on_end(prompt, **fields))
+        if outcome is not None and outcome.decision == Decision.BLOCK:
+            # Too late for this turn: the next one gets the reason.
+            run.add_context(outcome.reason)
+
+    async def end(self, reason: str = "") -> None:
+        """End the turn and the session, if they are open; more calls do nothing."""
+        run = self.run
+        await self.end_turn()
+        fields = run.mark_session_ended(reason)
+        if fields is None:
+            return
+        try:
+            await self._fire_at_end(SessionContext.on_end(model=run.model, source=run.source, **fields))
+        finally:
+            # Background hooks may still run.
+            await self._driver.drain(run.stack.engine)
+
+    async def exit(self, error: BaseException | None) -> None:
+        """End everything after an error, or without one."""
+        reason = INTERRUPTED if isinstance(error, _INTERRUPTIONS) else "" if error is None else "error"
+        try:
+            if error is not None:
+                await self.failed(error)
+        finally:
+            await self.end("" if isinstance(error, Stopped) else reason)
+
+    async def _fire_at_end(
+        self, context: _ContextT, error: BaseException | None = None
+    ) -> RunOutcome[_ContextT] | None:
+        """Fire an event after which nothing can be prevented; a failing hook does not hide the first error."""
+        try:
+            return await self.fire(context)
+        except Exception as hook_error:
+            if error is None:
+                raise
+            error.add_note(f"a hook failed at {context.kind.name}: {type(hook_error).__name__}: {hook_error}")
+            return None
+
+
+def _settle_question(outcome: Outcome[Any]) -> Outcome[Any]:
+    """Turn a question at an event where no person is asked into a block, or into a message where it is too late for that."""
+    if outcome.decision != Decision.ASK:
+        return outcome
+    context, reasons = outcome.context, "; ".join(filter(None, outcome.reasons)) or "a hook wants a person to be asked"
+    text = f"{reasons} (a person can only be asked about tool calls, not at {context.kind.name})"
+    if context.kind.is_pre and not isinstance(context, StopContext):
+        return outcome | Outcome.block(text)
+    return Outcome(context=context.add_message(text))

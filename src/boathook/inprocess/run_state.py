@@ -1,0 +1,397 @@
+"""What a run carries from event to event: session, metadata, refused stops, texts, and what hooks decided about calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from boathook.core.json_text import dumps
+from boathook.core.outcome import Decision
+from boathook.errors import BoathookError, HookError
+from boathook.inprocess.call_memory import AskLater, CallMemory, find_changed_values
+from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
+from boathook.inprocess.name_map import NameMap
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import AskRequest, RunOutcome, ToolOutcome
+from boathook.system.locations import current_dir, make_absolute
+
+if TYPE_CHECKING:
+    from boathook.inprocess.layers import Layer
+    from boathook.inprocess.stack import Stack
+
+_ContextT = TypeVar("_ContextT", bound=Context)
+_OutcomeT = TypeVar("_OutcomeT", bound=RunOutcome[Any])
+_RunT = TypeVar("_RunT")
+_MAX_WAITING_RUNS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    call: ToolCall
+    context: ToolContext
+    memory: CallMemory
+
+
+@dataclass(frozen=True, slots=True)
+class StartedCall:
+    # `given` is the context before the hooks; a refused call has no events after it.
+    context: ToolContext
+    given: ToolContext
+    time: float
+    is_refused: bool = False
+
+
+class WaitingRuns(Generic[_RunT]):
+    """Runs that wait for an answer, or were suspended, by token and by session: what comes again finds its run."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[str, _RunT] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, key: str, run: _RunT) -> None:
+        with self._lock:
+            self._runs[key] = run
+            while len(self._runs) > _MAX_WAITING_RUNS:
+                self._runs.popitem(last=False)
+
+    def find(self, key: str) -> _RunT | None:
+        with self._lock:
+            return self._runs.get(key)
+
+    def forget(self, run: _RunT) -> None:
+        with self._lock:
+            for key in [key for key, each in self._runs.items() if each is run]:
+                del self._runs[key]
+
+
+class SharedValues:
+    """The metadata of a run and of its subagents."""
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        self.metadata = metadata
+        self._lock = threading.Lock()
+
+    def update(self, changes: Mapping[str, Any]) -> None:
+        if changes:
+            with self._lock:
+                self.metadata = {**self.metadata, **changes}
+
+
+class RunState:
+    """What a run carries from event to event. Safe for threads and tasks."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        waiting: WaitingRuns[Any],
+        *,
+        session_id: str = "",
+        work_dir: str = "",
+        state: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        model: str = "",
+        source: str = "startup",
+        can_ask: bool = False,
+        max_rounds: int = DEFAULT_MAX_ROUNDS,
+        name_map: NameMap | None = None,
+    ) -> None:
+        self.stack, self.model, self.source, self.state = stack, model, source, state
+        self.session_id = session_id or uuid.uuid4().hex
+        self.work_dir = make_absolute(work_dir) if work_dir else current_dir()
+        self.can_ask, self.max_rounds = can_ask, max_rounds
+        self.name_map = name_map or NameMap()
+        self.subagent: str | None = None
+        self._parent: RunState | None = None
+        self.task = ""
+        self.step_count = 0
+        # How often hooks have refused a stop of this turn.
+        self.refused_stops = 0
+        self.is_turn_open = False
+        # Why nothing proceeds any more, if a hook refused the session or ended the run.
+        self.refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
+        self._values, self._extra = SharedValues(metadata or {}), dict(extra or {})
+        self._waiting, self._lock = waiting, threading.RLock()
+        self._has_begun, self._has_ended = False, False
+        self._session_time, self._turn_time = 0.0, 0.0
+        self._prompt = ""
+        self._final_text: str | None = None
+        self._total_steps = 0
+        self._context: list[str] = []
+        self._messages: list[str] = []
+        self._memories: dict[str, CallMemory] = {}
+        self._open_calls: set[str] = set()
+        self._started_calls: dict[str, StartedCall] = {}
+        self._refused_calls: dict[str, StartedCall] = {}
+        self._answers: dict[str, tuple[bool, str]] = {}
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Return the values that hooks stored with `with_metadata`."""
+        return self._values.metadata
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a hook ended the run: nothing proceeds any more."""
+        return self.refusal[0] == Decision.STOP or (self._parent is not None and self._parent.is_stopped)
+
+    @property
+    def stop_reason(self) -> str:
+        """Return why a hook ended the run, or ""."""
+        return "\n".join(filter(None, self.refusal[1])) or "stopped by a hook" if self.is_stopped else ""
+
+    @property
+    def is_session_open(self) -> bool:
+        """Whether the session has begun and not ended."""
+        return self._has_begun and not self._has_ended
+
+    def complete_context(self, context: _ContextT, **changes: Any) -> _ContextT:
+        """Return a context with the fields that all events of the run share."""
+        fields = {"session_id": self.session_id, "work_dir": self.work_dir, "state": self.state}
+        extra = {**self._extra, **context.extra}
+        return dataclasses.replace(context, **fields, metadata=self.metadata, extra=extra, **changes)
+
+    def accept(self, outcome: _OutcomeT, given: Context) -> _OutcomeT:
+        """Keep what hooks stored, and their texts; remember a stop."""
+        context = outcome.context
+        self._values.update(find_changed_values(given.metadata, context.metadata))
+        with self._lock:
+            self._context += context.additional_context
+            # Warnings about the files of hooks come with every event.
+            self._messages += [text for text in context.messages if text not in self._messages]
+        if outcome.is_stopped:
+            self.note_end(outcome.reasons)
+        return outcome
+
+    def note_end(self, reasons: tuple[str, ...]) -> None:
+        """Remember that a hook ended the run, also the one that a subagent works for."""
+        if self.refusal[0] != Decision.STOP:
+            self.refusal = (Decision.STOP, reasons)
+        if self._parent is not None:
+            self._parent.note_end(reasons)
+
+    def add_context(self, *texts: str) -> None:
+        """Add texts that the model should read."""
+        with self._lock:
+            self._context += texts
+
+    def take_context(self) -> tuple[str, ...]:
+        """Return the texts for the model since the last time, none while calls are open: results must come before them."""
+        with self._lock:
+            if self._open_calls or self._started_calls:
+                return ()
+            texts, self._context = tuple(self._context), []
+            return texts
+
+    def take_messages(self) -> tuple[str, ...]:
+        """Return the texts for the person since the last time."""
+        with self._lock:
+            texts, self._messages = tuple(self._messages), []
+            return texts
+
+    # Session and turn.
+
+    def mark_session_begun(self) -> bool:
+        with self._lock:
+            if self._has_ended:
+                raise BoathookError("the run has ended: make a new one with hooks.run(…)")
+            is_first, self._has_begun = not self._has_begun, True
+            self._session_time = time.monotonic() if is_first else self._session_time
+            return is_first
+
+    def refuse_session(self, outcome: RunOutcome[Any]) -> None:
+        # Hooks that refused a session are not told of its end.
+        self.refusal, self._has_ended = (outcome.decision, outcome.reasons), True
+
+    def mark_turn_begun(self, prompt: str) -> None:
+        with self._lock:
+            self.is_turn_open, self.refused_stops, self.step_count = True, 0, 0
+            self._turn_time, self._prompt, self._final_text = time.monotonic(), prompt, None
+
+    def mark_turn_ended(self, text: str | None = None) -> tuple[str, dict[str, Any]]:
+        with self._lock:
+            self.is_turn_open, self.refused_stops = False, 0
+            self._total_steps += self.step_count
+            self._memories.clear()
+            self._open_calls.clear()
+            self._started_calls.clear()
+            self._refused_calls.clear()
+            message = self._final_text if text is None else text
+            seconds = round(time.monotonic() - self._turn_time)
+            return self._prompt, {
+                "final_message": message,
+                "step_count": self.step_count,
+                "duration_seconds": seconds,
+            }
+
+    def mark_session_ended(self, reason: str) -> dict[str, Any] | None:
+        with self._lock:
+            is_open, self._has_ended = self.is_session_open, True
+        self._waiting.forget(self)
+        if not is_open or self.subagent is not None:
+            return None
+        seconds = round(time.monotonic() - self._session_time)
+        exit_reason = "stopped" if self.is_stopped and reason in ("", "done") else reason or "done"
+        return {"exit_reason": exit_reason, "total_steps": self._total_steps, "duration_seconds": seconds}
+
+    def mark_resumed(self) -> None:
+        with self._lock:
+            self._waiting.forget(self)
+            if not self._has_begun:
+                self._has_begun, self._session_time = True, time.monotonic()
+            if not self.is_turn_open:
+                self.mark_turn_begun(self._prompt)
+
+    def make_child(self, name: str, task: str, state: Any) -> Self:
+        extra = {**self._extra, "agent_id": uuid.uuid4().hex[:12], "agent_type": name}
+        child = type(self)(
+            self.stack,
+            self._waiting,
+            session_id=self.session_id,
+            work_dir=self.work_dir,
+            state=state,
+            extra=extra,
+            model=self.model,
+            can_ask=self.can_ask,
+            max_rounds=self.max_rounds,
+            name_map=self.name_map,
+        )
+        child.subagent, child.task, child._has_begun = name, task, True
+        # A stop in a subagent ends the whole run, and values are shared.
+        child._values, child._parent = self._values, self
+        return child
+
+    def note_stop(self, outcome: _OutcomeT, text: str | None, *, can_continue: bool) -> _OutcomeT:
+        """Count a refused stop; lift a refusal that cannot send the agent back to work, with a message for the person."""
+        with self._lock:
+            self._final_text = text
+            if outcome.decision != Decision.BLOCK:
+                return outcome
+            if can_continue:
+                self.refused_stops += 1
+                return outcome
+        reasons = "; ".join(filter(None, outcome.reasons))
+        context = outcome.context.add_message(f"the stop could not be refused; the hook's reason: {reasons}")
+        self._messages.append(context.messages[-1])
+        return dataclasses.replace(outcome, context=context, decision=Decision.NONE, reasons=())
+
+    # Tool calls.
+
+    def open_call(self, call: ToolCall, *, can_ask: bool | None = None) -> OpenCall | ToolOutcome:
+        """Return a call with its memory and its context, or the outcome if it cannot be made at all."""
+        call = check_call(call)
+        if not call.id:
+            call = ToolCall(call.name, call.args, uuid.uuid4().hex)
+        naming = self.name_map.find(call.name, call.args)
+        context = ToolContext.before(call.name, call.args, call_id=call.id, naming=naming)
+        context = self.complete_context(context)
+        conflict = naming.find_conflict(call.args) if naming is not None else ""
+        if self.is_stopped or conflict:
+            text = f"{conflict} in the input of {call.name}, so no hook could know which of them counts"
+            decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (text,))
+            self.note_refused(call, context)
+            return ToolOutcome(context, decision, reasons, None, has_run=False, call=call)
+        with self._lock:
+            memory = self._memories.get(call.id)
+            if memory is None or not memory.is_about(call.name, call.args):
+                memory = self._memories[call.id] = CallMemory(call.name, call.args)
+                memory.permission, memory.comment = self._answers.pop(_make_digest(call), (None, ""))
+            memory.can_ask = self.can_ask if can_ask is None else can_ask
+            self._open_calls.add(call.id)
+        return OpenCall(call, context, memory)
+
+    def close_call(self, opened: OpenCall, *, is_over: bool = False) -> None:
+        """Note that a call is not open any more; its memory stays unless it is over."""
+        with self._lock:
+            self._open_calls.discard(opened.call.id)
+            if is_over and self._memories.get(opened.call.id) is opened.memory:
+                del self._memories[opened.call.id]
+
+    def keep_question(self, opened: OpenCall, later: AskLater) -> ToolOutcome:
+        """Return the question of a call; the memory of the call waits for the answer."""
+        self.close_call(opened)
+        self.note_refused(opened.call, later.context)
+        token = f"{uuid.uuid4().hex}.{_make_digest(opened.call)}"
+        with self._lock:
+            opened.memory.token = token
+        self._waiting.keep(token, self)
+        call = ToolCall(opened.call.name, later.context.args, opened.call.id)
+        ask = AskRequest(token, later.question, call)
+        return ToolOutcome(later.context, Decision.ASK, (later.question,), ask, has_run=False, call=call)
+
+    def answer(self, token: str, is_allowed: bool, *, reason: str = "", args: Mapping[str, Any] | None = None) -> None:  # noqa: FBT001
+        """Give a person's answer to a question; the same call proceeds then, or is blocked, and hooks do not run again.
+
+        If the person changed the arguments, give them as `args`: hooks see the new ones. A token of another process counts for
+        the call that it was made for: hooks run again there, but the person is not asked again.
+        """
+        if not isinstance(is_allowed, bool):
+            raise HookError(f"the question was answered with {type(is_allowed).__name__}; it must be True or False")
+        with self._lock:
+            waiting = [(key, each) for key, each in self._memories.items() if each.token == token]
+            if not waiting:
+                self._answers[token.rpartition(".")[2]] = (is_allowed, reason)
+                return
+            call_id, memory = waiting[0]
+            if args is not None and not memory.is_about(memory.name, args):
+                memory = self._memories[call_id] = CallMemory(memory.name, args)
+            memory.permission, memory.comment = is_allowed, reason
+
+    def note_refused(self, call: ToolCall, context: ToolContext) -> None:
+        """Note that a call was refused: no events come after it, even if the host reports its end."""
+        with self._lock:
+            self._refused_calls[call.id] = StartedCall(context, context, time.perf_counter(), is_refused=True)
+
+    def start_call(self, opened: OpenCall, context: ToolContext) -> None:
+        """Note that the host makes a call itself now."""
+        with self._lock:
+            self._open_calls.discard(opened.call.id)
+            self._started_calls[opened.call.id] = StartedCall(context, opened.context, time.perf_counter())
+
+    def finish_call(self, call: ToolCall | str) -> StartedCall:
+        """Return the call that the host has made."""
+        call_id = call if isinstance(call, str) else check_call(call).id
+        with self._lock:
+            self._memories.pop(call_id, None)
+            started = self._started_calls.pop(call_id, None) or self._refused_calls.pop(call_id, None)
+        if started is not None:
+            return started
+        if isinstance(call, str):
+            raise HookError(f"there is no open call '{call}': call `before` first, or give `after` the whole call")
+        naming = self.name_map.find(call.name, call.args)
+        context = ToolContext.before(call.name, call.args, call_id=call.id, naming=naming)
+        context = self.complete_context(context)
+        return StartedCall(context, context, time.perf_counter())
+
+    def refuse_middleware(self) -> None:
+        """Raise HookError if a hook is middleware around tools: it needs a host that lets the run make the calls."""
+        names = [layer.name for layer in self.stack.layers if layer.is_middleware and _is_around_tools(layer)]
+        if names:
+            raise HookError(
+                f"{', '.join(names)}: middleware cannot be around tools here, because the host calls them itself. "
+                "Use hooks with before_tool and after_tool instead"
+            )
+
+
+def _is_around_tools(layer: Layer) -> bool:
+    return layer.kinds is None or any(kind.has_tool for kind in layer.kinds)
+
+
+def _make_digest(call: ToolCall) -> str:
+    text = dumps([call.name, to_json_value(call.args)])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def check_call(call: Any) -> ToolCall:
+    if isinstance(call, ToolCall) and isinstance(call.name, str) and isinstance(call.args, Mapping):
+        return call
+    raise HookError(f"a call must be a ToolCall with a name and arguments, not {call!r:.200}")

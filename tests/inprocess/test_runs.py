@@ -1,0 +1,674 @@
+"""The run object: what it carries from event to event, the whole outcome of calls, questions as data, and ends in any case."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from boathook import (
+    AgentRun,
+    Blocked,
+    BoathookError,
+    Decision,
+    HookError,
+    Hooks,
+    NotificationContext,
+    Outcome,
+    StepContext,
+    Stopped,
+    ToolCall,
+)
+from boathook.core.event import KINDS
+
+LS = ToolCall("list", {"where": "."}, "c1")
+
+
+class SyncCaller:
+    def __call__(self, run: AgentRun, method: str, *args: Any, **fields: Any) -> Any:
+        return getattr(run, method)(*args, **fields)
+
+
+class AsyncCaller:
+    def __call__(self, run: AgentRun, method: str, *args: Any, **fields: Any) -> Any:
+        return asyncio.run(getattr(run, f"a{method}")(*args, **fields))
+
+
+@pytest.fixture(params=[SyncCaller(), AsyncCaller()], ids=["sync", "async"])
+def do(request):
+    """Call a method of a run, from a plain program or from an event loop."""
+    return request.param
+
+
+@pytest.fixture
+def hooks():
+    return Hooks()
+
+
+@pytest.fixture
+def events(hooks):
+    """The names of all events, in the order in which hooks heard of them."""
+    heard: list[str] = []
+    for kind in KINDS:
+        hooks.add(kind, lambda context: heard.append(context.event), priority=1000)
+    return heard
+
+
+def operate(call: ToolCall) -> str:
+    return f"ran {dict(call.args)}"
+
+
+def test_a_run_fires_the_events_of_a_session_in_order(do, hooks, events):
+    run = hooks.run("s1")
+    assert do(run, "prompt", "hi").proceeds
+    assert do(run, "tool", LS, operate).text == "ran {'where': '.'}"
+    assert do(run, "stop", "done").proceeds
+    do(run, "end")
+    do(run, "end")
+    assert events == [
+        *("pre-session", "pre-agent-turn", "pre-tool-call", "post-tool-call"),
+        *("pre-agent-turn-stop", "post-agent-turn-stop", "post-agent-turn", "post-session"),
+    ]
+
+
+def test_every_event_has_session_folder_state_and_metadata(do, hooks, tmp_path):
+    seen = []
+    for kind in KINDS:
+        hooks.add(kind, lambda context: seen.append((context.session_id, context.work_dir, context.state)))
+    run = hooks.run("s1", work_dir=tmp_path, state="mine")
+    do(run, "prompt", "hi")
+    do(run, "fire", StepContext.before(0))
+    do(run, "tool", LS, operate)
+    do(run, "end")
+    assert set(seen) == {("s1", str(tmp_path), "mine")}
+
+
+def test_metadata_goes_from_event_to_event(do, hooks):
+    hooks.session_start(lambda context: context.with_metadata("a", 1))
+    hooks.before_tool(lambda context: context.with_metadata("b", context.get("a") + 1))
+    seen = []
+    hooks.turn_end(lambda context: seen.append(dict(context.metadata)))
+    run = hooks.run(metadata={"z": 0})
+    do(run, "prompt", "hi")
+    do(run, "tool", LS, operate)
+    do(run, "end")
+    assert seen == [{"z": 0, "a": 1, "b": 2}] == [run.metadata]
+
+
+def test_two_runs_at_once_do_not_mix(hooks):
+    @hooks.before_tool
+    async def note(context):
+        await asyncio.sleep(0)
+        return context.with_metadata("calls", (*context.get("calls", ()), context.call_id)).add_context(
+            context.session_id
+        )
+
+    async def work(name: str) -> tuple[Any, tuple[str, ...]]:
+        async with hooks.run(name) as run:
+            await run.aprompt(name)
+            for at in range(3):
+                await run.atool(ToolCall("list", {}, f"{name}{at}"), operate)
+            return run.metadata["calls"], run.take_context()
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(work("a"), work("b"))
+
+    assert asyncio.run(both()) == [
+        (("a0", "a1", "a2"), ("a", "a", "a")),
+        (("b0", "b1", "b2"), ("b", "b", "b")),
+    ]
+
+
+def test_a_block_before_a_call_is_its_text_and_an_error(do, hooks):
+    hooks.before_tool(lambda _: Outcome.block("not today"))
+    outcome = do(hooks.run(), "tool", LS, pytest.fail)
+    assert (outcome.text, outcome.is_error, outcome.has_run) == ("not today", True, False)
+    assert (outcome.proceeds, outcome.is_blocked, outcome.is_stopped) == (False, True, False)
+    with pytest.raises(Blocked, match="not today"):
+        outcome.unwrap()
+
+
+def test_hooks_change_arguments_and_result(do, hooks):
+    hooks.before_tool(lambda context: context.replace(args={"where": "/"}))
+    hooks.after_tool(lambda context: context.replace(result=context.result.upper()))
+    outcome = do(hooks.run(), "tool", LS, operate)
+    assert outcome.result == outcome.text == outcome.unwrap() == "RAN {'WHERE': '/'}"
+    assert outcome.call.args == {"where": "/"}
+
+
+def test_an_error_of_the_tool_is_in_the_outcome_with_what_hooks_object(do, hooks):
+    hooks.tool_failed(lambda _: Outcome.block("try the other server"))
+
+    def fail(_call: ToolCall) -> None:
+        raise ValueError("no route")
+
+    outcome = do(hooks.run(), "tool", LS, fail)
+    assert (outcome.text, outcome.is_error, outcome.has_run) == ("no route\ntry the other server", True, True)
+    with pytest.raises(ValueError, match="no route") as raised:
+        outcome.unwrap()
+    assert raised.value.__notes__ == ["try the other server"]
+
+
+def test_an_objection_to_a_result_is_read_by_the_model_with_the_result(do, hooks):
+    hooks.after_tool(lambda _: Outcome.block("that looks odd"))
+    outcome = do(hooks.run(), "tool", LS, lambda _: {"n": 1})
+    assert (outcome.text, outcome.objection, outcome.is_error) == ('{"n": 1}\nthat looks odd', "that looks odd", False)
+    with pytest.raises(Blocked) as raised:
+        outcome.unwrap()
+    assert raised.value.result == {"n": 1}
+
+
+def test_after_a_stop_nothing_proceeds_and_no_hook_is_asked(do, hooks, events):
+    hooks.after_tool(lambda _: Outcome.stop("budget"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    assert do(run, "tool", LS, operate).is_stopped
+    events.clear()
+    for outcome in (do(run, "tool", LS, pytest.fail), do(run, "before", LS), do(run, "prompt", "again")):
+        assert (outcome.is_stopped, outcome.reason) == (True, "budget")
+    assert (run.is_stopped, run.stop_reason) == (True, "budget")
+    do(run, "end")
+    assert events == ["post-agent-turn", "post-session"]
+
+
+def test_a_tool_that_raises_stopped_ends_the_run(do, hooks):
+    def stop(_call: ToolCall) -> None:
+        raise Stopped("inside")
+
+    run = hooks.run()
+    assert do(run, "tool", LS, stop).is_stopped
+    assert run.stop_reason == "inside"
+
+
+def test_a_refused_session_refuses_the_prompt_and_has_no_end(do, hooks, events):
+    hooks.session_start(lambda _: Outcome.block("closed"))
+    run = hooks.run()
+    outcome = do(run, "prompt", "hi")
+    assert (outcome.proceeds, outcome.reason, outcome.context.prompt) == (False, "closed", "hi")
+    do(run, "end")
+    assert events == ["pre-session"]
+
+
+def test_a_refused_prompt_begins_no_turn(do, hooks, events):
+    hooks.turn_start(lambda _: Outcome.block("no"))
+    run = hooks.run()
+    assert do(run, "prompt", "hi").reason == "no"
+    do(run, "end")
+    assert events == ["pre-session", "pre-agent-turn", "post-session"]
+
+
+def test_a_prompt_is_changed_by_hooks(do, hooks):
+    hooks.turn_start(lambda context: context.replace(prompt="HI"))
+    assert do(hooks.run(), "prompt", "hi").context.prompt == "HI"
+
+
+def test_the_next_prompt_ends_the_turn_before(do, hooks, events):
+    run = hooks.run()
+    do(run, "prompt", "one")
+    do(run, "prompt", "two")
+    assert events == ["pre-session", "pre-agent-turn", "post-agent-turn", "pre-agent-turn"]
+
+
+# Stops
+
+
+def test_a_refused_stop_has_feedback_and_is_counted_per_turn(do, hooks):
+    counts = []
+
+    @hooks.before_stop
+    def gate(context):
+        counts.append(context.block_count)
+        return Outcome.block("tests fail")
+
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    assert do(run, "stop", "x").feedback == "[Hook blocked stop: tests fail]"
+    assert [do(run, "stop", "x").proceeds for _ in range(3)] == [False, False, True]
+    assert "refused 3 times" in run.take_messages()[0]
+    do(run, "prompt", "again")
+    assert not do(run, "stop", "x").proceeds
+    assert counts == [0, 1, 2, 3, 0]
+
+
+def test_a_stop_that_cannot_be_refused_says_so(do, hooks):
+    hooks.before_stop(lambda _: Outcome.block("tests fail"))
+    run = hooks.run()
+    outcome = do(run, "stop", "x", can_continue=False)
+    assert outcome.proceeds
+    assert outcome.lifted == ("tests fail",)
+    assert "cannot be refused" in run.take_messages()[0]
+
+
+# Texts
+
+
+def test_context_of_parallel_calls_waits_until_all_results_are_there(hooks):
+    @hooks.after_tool
+    def add(context):
+        return context.add_context(f"about {context.call_id}")
+
+    async def main() -> None:
+        run = hooks.run()
+        others_may_end = asyncio.Event()
+
+        async def wait(_call: ToolCall) -> str:
+            await others_may_end.wait()
+            return "late"
+
+        slow = asyncio.create_task(run.atool(ToolCall("slow", {}, "slow"), wait))
+        await asyncio.sleep(0)
+        outcome = await run.atool(ToolCall("quick", {}, "quick"), lambda _: "now")
+        assert outcome.additional_context == ("about quick",)
+        assert run.take_context() == ()
+        others_may_end.set()
+        await slow
+        assert run.take_context() == ("about quick", "about slow")
+        assert run.take_context() == ()
+
+    asyncio.run(main())
+
+
+def test_context_waits_for_calls_that_the_host_makes_itself(do, hooks):
+    hooks.before_tool(lambda context: context.add_context("before"))
+    hooks.after_tool(lambda context: context.add_context("after"))
+    run = hooks.run()
+    do(run, "before", LS)
+    assert run.take_context() == ()
+    do(run, "after", "c1", "done")
+    assert run.take_context() == ("before", "after")
+
+
+def test_messages_of_all_events_are_for_the_person(do, hooks):
+    hooks.turn_start(lambda context: context.add_message("hello"))
+    hooks.before_tool(lambda context: context.add_message("careful"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "tool", LS, operate)
+    assert run.take_messages() == ("hello", "careful")
+    assert run.take_messages() == ()
+
+
+# Split callbacks
+
+
+def test_a_host_with_split_callbacks_gets_the_changed_call_and_the_changed_result(do, hooks, events):
+    hooks.before_tool(lambda context: context.replace(args={"where": "/"}))
+    hooks.after_tool(lambda context: context.replace(result=context.result * 2))
+    run = hooks.run()
+    outcome = do(run, "before", ToolCall("list", {"where": "."}))
+    assert (outcome.proceeds, outcome.has_run, dict(outcome.call.args)) == (True, False, {"where": "/"})
+    assert do(run, "after", outcome.call, "ab").result == "abab"
+    assert events == ["pre-tool-call", "post-tool-call"]
+
+
+def test_a_host_with_split_callbacks_reports_failures(do, hooks, events):
+    run = hooks.run()
+    do(run, "before", LS)
+    assert do(run, "after_failure", "c1", ValueError("no")).text == "no"
+    assert events == ["pre-tool-call", "post-tool-call-failure"]
+
+
+def test_the_end_of_a_refused_call_fires_no_event(do, hooks, events):
+    hooks.before_tool(lambda _: Outcome.block("no"))
+    run = hooks.run()
+    assert do(run, "before", LS).text == "no"
+    assert do(run, "after", "c1", "cancelled: no").text == "cancelled: no"
+    assert events == ["pre-tool-call"]
+
+
+def test_an_unknown_call_cannot_end_by_its_id_alone(do, hooks, events):
+    run = hooks.run()
+    with pytest.raises(HookError, match="there is no open call 'c1'"):
+        do(run, "after", "c1", "x")
+    assert do(run, "after", LS, "x").text == "x"
+    assert events == ["post-tool-call"]
+
+
+def test_middleware_around_tools_is_refused_where_the_host_makes_the_calls(do, hooks):
+    @hooks.before_tool
+    def around(context, next):  # noqa: A002
+        return next(context)
+
+    with pytest.raises(HookError, match=r"around: middleware cannot be around tools here"):
+        do(hooks.run(), "before", LS)
+    with pytest.raises(HookError, match="before_tool and after_tool"):
+        hooks.run().refuse_middleware()
+
+
+# Questions
+
+
+@pytest.fixture
+def asking(hooks):
+    """Hooks of which one asks, and a list of what was called."""
+    called: list[str] = []
+
+    @hooks.before_tool(priority=5)
+    def change(context):
+        called.append("change")
+        return context.replace(args={"where": "/"}).add_context("note")
+
+    @hooks.before_tool
+    def ask(_context):
+        called.append("ask")
+        return Outcome.ask("sure?")
+
+    return called
+
+
+@pytest.mark.parametrize("method", ["tool", "before", "decide"])
+def test_a_question_blocks_if_nobody_can_ask(do, hooks, asking, method):
+    arguments = (LS, pytest.fail) if method == "tool" else (LS,)
+    outcome = do(hooks.run(), method, *arguments)
+    assert (outcome.proceeds, outcome.is_blocked, outcome.ask) == (False, True, None)
+    assert outcome.text == "sure? (no person can be asked)"
+
+
+def test_a_stack_blocks_a_question_unless_its_caller_asks(hooks, asking):
+    from boathook import ToolContext
+
+    context = ToolContext.before("list", {})
+    assert hooks.stack.process(context).decision == Decision.BLOCK
+    assert asyncio.run(hooks.stack.aprocess(context)).decision == Decision.BLOCK
+    assert hooks.stack.process(context, can_ask=True).decision == Decision.ASK
+    assert not hooks.stack.process(context, can_ask=True).proceeds
+    hooks.on_ask(lambda *_: True)
+    assert hooks.stack.process(context).decision == Decision.ALLOW
+    hooks.on_ask(lambda *_: False)
+    assert hooks.stack.process(context).is_blocked
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+@pytest.mark.parametrize("method", ["tool", "before"])
+def test_a_question_is_data_and_the_answer_needs_no_hook_again(do, hooks, asking, events, method, is_allowed):
+    run = hooks.run(can_ask=True)
+    arguments = (LS, operate) if method == "tool" else (LS,)
+    asked = do(run, method, *arguments)
+    assert (asked.proceeds, asked.is_blocked, asked.ask.reason) == (False, False, "sure?")
+    assert dict(asked.ask.call.args) == {"where": "/"}
+    assert run.take_context() == ()
+    run.answer(asked.ask.token, is_allowed)
+    outcome = do(run, method, *arguments)
+    assert outcome.proceeds is is_allowed
+    assert asking == ["change", "ask"]
+    assert events[:2] == ["pre-tool-call", "permission-request"]
+    assert events.count("pre-tool-call") == events.count("permission-request") == 1
+    if is_allowed:
+        assert dict(outcome.call.args) == {"where": "/"}
+    else:
+        assert outcome.text == "sure? (refused by a person)"
+    if method == "before" and is_allowed:
+        do(run, "after", "c1", "x")
+    assert run.take_context() == ("note",)
+
+
+def test_a_decision_is_used_when_the_call_is_made(do, hooks, asking, events):
+    run = hooks.run(can_ask=True)
+    decided = do(run, "decide", LS)
+    assert decided.ask is not None
+    again = do(run, "decide", LS)
+    run.answer(again.ask.token, True)
+    assert do(run, "tool", LS, operate).text == "ran {'where': '/'}"
+    assert asking == ["change", "ask"]
+    assert events.count("post-tool-call") == 1
+
+
+def test_an_answer_about_one_input_says_nothing_about_another(do, hooks, asking):
+    run = hooks.run(can_ask=True)
+    run.answer(do(run, "tool", LS, pytest.fail).ask.token, True)
+    other = ToolCall("list", {"where": "/etc"}, "c1")
+    assert do(run, "tool", other, pytest.fail).ask is not None
+    assert asking == ["change", "ask"] * 2
+
+
+def test_a_person_may_change_the_arguments_and_hooks_see_them(do, hooks):
+    seen = []
+
+    @hooks.before_tool
+    def ask(context):
+        seen.append(dict(context.args))
+        return Outcome.ask("sure?")
+
+    run = hooks.run(can_ask=True)
+    run.answer(do(run, "tool", LS, pytest.fail).ask.token, True, args={"where": "/tmp"})
+    assert do(run, "tool", ToolCall("list", {"where": "/tmp"}, "c1"), operate).text == "ran {'where': '/tmp'}"
+    assert seen == [{"where": "."}, {"where": "/tmp"}]
+
+
+def test_the_answer_of_another_process_counts_for_the_same_call_only(do, hooks, asking):
+    first = hooks.run(can_ask=True)
+    token = do(first, "tool", LS, pytest.fail).ask.token
+    elsewhere = hooks.run(can_ask=True).resume()
+    elsewhere.answer(token, True)
+    assert do(elsewhere, "tool", ToolCall("list", {"where": "x"}, "c2"), pytest.fail).ask is not None
+    assert do(elsewhere, "tool", LS, operate).text == "ran {'where': '/'}"
+    assert do(elsewhere, "tool", ToolCall("list", LS.args, "c3"), pytest.fail).ask is not None
+
+
+def test_a_run_that_waits_is_found_by_its_token_and_goes_on(do, hooks, asking, events):
+    run = hooks.run("s1", can_ask=True)
+    do(run, "prompt", "hi")
+    token = do(run, "tool", LS, pytest.fail).ask.token
+    run.suspend()
+    assert hooks.find_run(token) is hooks.find_run("s1") is run
+    run.resume().answer(token, True)
+    do(run, "tool", LS, operate)
+    do(run, "end")
+    assert hooks.find_run(token) is hooks.find_run("s1") is None
+    assert events.count("pre-session") == events.count("pre-agent-turn") == events.count("post-session") == 1
+
+
+def test_a_resumed_run_fires_no_start_and_all_ends(do, hooks, events):
+    run = hooks.run("s1").resume()
+    do(run, "tool", LS, operate)
+    do(run, "end")
+    assert events == ["pre-tool-call", "post-tool-call", "post-agent-turn", "post-session"]
+
+
+def test_middleware_is_around_the_operation_again_but_other_hooks_are_not_asked_again(do, hooks, asking):
+    around = []
+
+    @hooks.before_tool(priority=1)
+    def timed(context, next):  # noqa: A002
+        around.append("in")
+        outcome = next(context)
+        around.append(outcome.context.result)
+        return outcome
+
+    run = hooks.run(can_ask=True)
+    run.answer(do(run, "tool", LS, pytest.fail).ask.token, True)
+    assert do(run, "tool", LS, operate).text == "ran {'where': '/'}"
+    assert asking == ["change", "ask"]
+    assert around == ["in", "in", "ran {'where': '/'}"]
+
+
+def test_errors_of_the_framework_pass_and_the_same_call_asks_no_hook_again(do, hooks, events):
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_call: ToolCall) -> None:
+        raise Interrupt
+
+    run = hooks.run()
+    with pytest.raises(Interrupt):
+        do(run, "tool", LS, interrupt, passes=(Interrupt,))
+    assert do(run, "tool", LS, operate, passes=(Interrupt,)).has_run
+    assert events == ["pre-tool-call", "post-tool-call"]
+
+
+def test_a_call_with_the_same_id_after_its_end_is_a_new_one(do, hooks, events):
+    run = hooks.run()
+    for _ in range(2):
+        do(run, "tool", LS, operate)
+    assert events == ["pre-tool-call", "post-tool-call"] * 2
+
+
+@pytest.mark.parametrize("decorator", ["session_start", "turn_start"])
+def test_a_question_at_another_event_blocks(do, hooks, decorator):
+    getattr(hooks, decorator)(lambda _: Outcome.ask("sure?"))
+    outcome = do(hooks.run(can_ask=True), "prompt", "hi")
+    assert (outcome.is_blocked, outcome.ask) == (True, None)
+    assert outcome.reason.startswith("sure? (a person can only be asked about tool calls")
+
+
+def test_a_question_where_nothing_can_be_prevented_is_a_message(do, hooks):
+    hooks.before_stop(lambda _: Outcome.ask("sure?"))
+    run = hooks.run()
+    assert do(run, "stop", "x").proceeds
+    assert "sure?" in run.take_messages()[0]
+
+
+# Ends
+
+
+def test_a_failure_ends_the_turn_and_the_session(do, hooks, events):
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "failed", ValueError("broken"))
+    do(run, "end")
+    assert events[2:] == ["turn-failure", "post-agent-turn", "post-session"]
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), KeyboardInterrupt(), Stopped("enough")])
+def test_a_with_block_ends_everything(hooks, events, error):
+    reasons = []
+    hooks.session_end(lambda context: reasons.append(context.exit_reason))
+
+    def work() -> None:
+        with hooks.run() as run:
+            run.prompt("hi")
+            raise error
+
+    with pytest.raises(type(error)):
+        work()
+    failure = ["turn-failure"] if isinstance(error, ValueError) else []
+    assert events[2:] == [*failure, "post-agent-turn", "post-session"]
+    expected = {ValueError: "error", KeyboardInterrupt: "interrupted", Stopped: "done"}
+    assert reasons == [expected[type(error)]]
+
+
+def test_a_cancelled_task_ends_its_turn_and_its_session(hooks, events):
+    reasons = []
+
+    @hooks.session_end
+    async def end(context):
+        await asyncio.sleep(0)
+        reasons.append(context.exit_reason)
+
+    async def main() -> None:
+        has_started = asyncio.Event()
+
+        async def wait(_call: ToolCall) -> None:
+            has_started.set()
+            await asyncio.sleep(600)
+
+        async def work() -> None:
+            async with hooks.run() as run:
+                await run.aprompt("hi")
+                await run.atool(LS, wait)
+
+        task = asyncio.create_task(work())
+        await has_started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert events == ["pre-session", "pre-agent-turn", "pre-tool-call", "post-agent-turn", "post-session"]
+    assert reasons == ["interrupted"]
+
+
+def test_a_run_that_has_ended_cannot_begin_again(do, hooks):
+    run = hooks.run()
+    do(run, "end")
+    with pytest.raises(BoathookError, match="the run has ended"):
+        do(run, "prompt", "hi")
+
+
+def test_the_end_of_a_session_says_what_ended_it(do, hooks):
+    seen = []
+    hooks.session_end(lambda context: seen.append((context.exit_reason, context.total_steps)))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    run.step_count = 4
+    do(run, "end")
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "cancel")
+    assert seen == [("done", 4), ("interrupted", 0)]
+
+
+# Subagents
+
+
+def test_the_run_of_a_subagent_shares_session_values_and_stops(do, hooks, events):
+    hooks.subagent_start(lambda context: context.with_metadata("child", context.name).add_context("for the child"))
+    hooks.before_tool(lambda context: Outcome.stop("enough") if context.args.get("stop") else None)
+    run = hooks.run("s1")
+    do(run, "prompt", "hi")
+    child = run.child("helper", "dig")
+    assert do(child, "prompt", "dig").proceeds
+    assert child.take_context() == ("for the child",)
+    assert run.take_context() == ()
+    do(child, "tool", LS, operate)
+    assert do(child, "stop", "a hole").proceeds
+    do(child, "end")
+    assert run.metadata["child"] == "helper"
+    assert events[2:] == ["pre-subagent", "pre-tool-call", "post-tool-call", "post-subagent"]
+    other = run.child("helper")
+    do(other, "tool", ToolCall("list", {"stop": 1}), pytest.fail)
+    assert run.is_stopped
+    assert do(run, "tool", LS, pytest.fail).reason == "enough"
+
+
+def test_a_subagent_is_sent_back_at_most_three_times_and_ends_in_any_case(do, hooks, events):
+    hooks.subagent_stop(lambda _: Outcome.block("deeper"))
+    run = hooks.run("s1")
+    child = run.child("helper", "dig")
+    do(child, "prompt", "dig")
+    outcomes = [do(child, "stop", "a hole") for _ in range(4)]
+    assert [outcome.proceeds for outcome in outcomes] == [False, False, False, True]
+    assert outcomes[0].feedback == "[Hook blocked stop: deeper]"
+    other = run.child("helper", "dig")
+    do(other, "prompt", "dig")
+    events.clear()
+    do(other, "failed", ValueError("x"))
+    do(other, "end")
+    assert events == ["turn-failure", "post-subagent"]
+
+
+def test_a_refused_subagent_has_the_reason(do, hooks):
+    hooks.subagent_start(lambda _: Outcome.block("no helpers"))
+    outcome = do(hooks.run().child("helper"), "prompt", "dig")
+    assert (outcome.proceeds, outcome.reason) == (False, "no helpers")
+
+
+# Small things
+
+
+def test_any_event_can_be_fired(do, hooks, events):
+    outcome = do(hooks.run("s1"), "fire", NotificationContext.of("look"))
+    assert (outcome.proceeds, outcome.context.session_id) == (True, "s1")
+    assert events == ["notification"]
+
+
+@pytest.mark.parametrize("call", [("list", {}), ToolCall("list", ["x"]), ToolCall(3, {})])
+def test_what_is_not_a_call_is_an_error(do, hooks, call):
+    with pytest.raises(HookError, match="a call must be a ToolCall"):
+        do(hooks.run(), "tool", call, operate)
+
+
+def test_an_outcome_that_is_only_a_decision_has_no_result(do, hooks):
+    with pytest.raises(HookError, match="only the decision"):
+        do(hooks.run(), "decide", LS).unwrap()
+
+
+def test_an_error_of_a_hook_leaves_the_call_and_closes_it(do, hooks):
+    hooks.before_tool(lambda _: 1 / 0)
+    hooks.turn_start(lambda context: context.add_context("text"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    with pytest.raises(ZeroDivisionError):
+        do(run, "tool", LS, operate)
+    assert run.take_context() == ("text",)
