@@ -24,7 +24,7 @@ from generate_bridges import RESULTS, ROOT, Result, format_tables, make_result, 
 
 PINS = ROOT / "tests/bridges/pins"
 ENVIRONMENTS = ROOT / ".bridges"
-TEST_TOOLS = ("pytest", "pytest-timeout", "hypothesis")
+TEST_TOOLS = ("pytest", "pytest-timeout", "hypothesis", "jsonschema")
 # As in tests/bridges/frameworks.py, which needs the frameworks to be imported.
 CHOICE, REPORT = "BOATHOOK_BRIDGE", "BOATHOOK_BRIDGE_REPORT"
 # Two processors, and installing waits for the network.

@@ -71,8 +71,13 @@ class HookError(BoathookError):
     """An in-process hook cannot be used as it is."""
 
 
-class BridgeError(BoathookError):
+class BridgeError(ConfigError):
     """A bridge cannot guard an agent of a framework, or something that a hook wants is not possible in that framework."""
+
+    def __str__(self) -> str:
+        """Return the message with the fix: a program that uses a framework shows nothing else."""
+        message = super().__str__()
+        return f"{message}. Fix: {self.fix}" if self.fix else message
 
 
 class HookTimeout(HookError):

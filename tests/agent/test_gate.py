@@ -75,8 +75,25 @@ def test_each_hook_has_rounds_of_its_own() -> None:
     builder = builder.on_stop(lambda _: Outcome.block("short"), priority=1, max_rounds=1)
     witness = Witness()
     result = builder.on_stop(refuse, max_rounds=2).with_hooks(witness.stack).build().run("go")
-    assert result.text == "three"
-    assert [stop["stop_block_count"] for stop in witness.of("pre-agent-turn-stop")] == [0, 1, 2]
+    assert result.text == "four"
+    # File hooks count their own refusals, and read whether any hook refused.
+    stops = witness.of("pre-agent-turn-stop")
+    assert [(stop["stop_hook_active"], stop["stop_block_count"]) for stop in stops] == [(False, 0), *[(True, 0)] * 3]
+
+
+def test_a_gate_that_fails_is_bounded_like_one_that_refuses() -> None:
+    builder, model = agent_of(*REPLIES)
+    result = builder.add_hook("Stop", lambda _: 1 / 0, on_failure="block").build().run("go")
+    assert (result.status, result.text, len(model.requests)) == ("gate_lifted", "four", 4)
+    assert "refused 3 times" in result.messages[0]
+
+
+def test_the_gates_of_scripts_and_of_the_program_count_for_themselves(project: ScratchProject) -> None:
+    project.write_hook("gate", script=f"echo '{MORE}' >&2; exit 2", fields={"trigger": "Stop"})
+    builder, _ = agent_of(*REPLIES)
+    builder = builder.on_stop(lambda _: Outcome.block("first"), priority=500, max_rounds=2)
+    result = builder.in_dir(project.path).with_hooks_from(project.path).build().run("go")
+    assert (result.text, result.messages[-1]) == ("six", LET_THROUGH.format(3))
 
 
 def test_a_gate_sees_how_often_it_was_refused() -> None:

@@ -92,7 +92,8 @@ def stop(steps: int, text: str, refused: int) -> dict[str, Any]:
         "step_count": steps,
         "final_message": {"role": "assistant", "content": text},
         "stop_hook_active": refused > 0,
-        "stop_block_count": refused,
+        # The hook that refuses is one of the program: file hooks count their own refusals.
+        "stop_block_count": 0,
     }
 
 

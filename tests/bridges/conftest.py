@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.bridges.adapter import Adapter
-from tests.bridges.frameworks import REPORT, choose_adapters
+from tests.bridges.frameworks import REPORT, choose_adapters, list_chosen, list_frameworks
 
+# Tests of frameworks that are not installed here.
+collect_ignore = [f"test_{name.replace('-', '_')}.py" for name in list_frameworks() if name not in list_chosen()]
 _cells: list[dict[str, Any]] = []
 
 

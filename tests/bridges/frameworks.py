@@ -33,11 +33,16 @@ def load_adapters(framework: str) -> list[Adapter]:
 
 
 @cache
-def choose_adapters() -> tuple[Adapter, ...]:
-    """Return the adapters to test with: those that BOATHOOK_BRIDGE names, otherwise those of all installed frameworks."""
+def list_chosen() -> tuple[str, ...]:
+    """Return the frameworks to test with: the one that BOATHOOK_BRIDGE names, otherwise all that are installed."""
     choice = os.environ.get(CHOICE, "")
-    names = [choice] if choice else [name for name in list_frameworks() if _is_installed(name)]
-    return tuple(adapter for name in names for adapter in load_adapters(name))
+    return (choice,) if choice else tuple(name for name in list_frameworks() if _is_installed(name))
+
+
+@cache
+def choose_adapters() -> tuple[Adapter, ...]:
+    """Return the adapters to test with."""
+    return tuple(adapter for name in list_chosen() for adapter in load_adapters(name))
 
 
 def _is_installed(framework: str) -> bool:

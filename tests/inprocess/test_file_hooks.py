@@ -262,14 +262,9 @@ def through_next(context, go_on):
     return go_on(context.replace(args={"command": "shred"}))
 
 
-def in_place(context):
-    context.args["command"] = "shred"
-
-
 REWRITERS = {
     "a plain hook": lambda context: context.replace(args={"command": "shred"}),
     "middleware": through_next,
-    "a change in place": in_place,
 }
 
 

@@ -8,7 +8,7 @@ import functools
 import pytest
 
 from boathook.core.event import KINDS
-from boathook.core.outcome import Outcome
+from boathook.core.outcome import Decision, Outcome
 from boathook.errors import ConfigError, HookError
 from boathook.inprocess.contexts import CONTEXT_CLASSES, Context
 from boathook.inprocess.hooks import Hooks, list_decorators
@@ -305,7 +305,7 @@ def test_a_stop_is_refused_three_times_in_a_turn_and_only_if_it_can_be(way, arou
         0: "a stop for 'max_steps' cannot be refused; the hook's reason: go on",
     }
     if blocked:
-        assert outcome == Outcome.block("go on")
+        assert (outcome.decision, outcome.reason) == (Decision.BLOCK, "go on")
     else:
         lifted = context.add_message(expected[fields["block_count"]])
         assert outcome == Outcome(context=dataclasses.replace(lifted, lifted=("go on",)))
@@ -315,7 +315,29 @@ def test_a_gate_inside_may_refuse_more_often_than_the_one_around_it(way):
     hooks = Hooks()
     hooks.before_stop(max_rounds=1, priority=1)(lambda context, go_on: go_on(context))
     hooks.before_stop(max_rounds=9)(lambda context: Outcome.block("go on"))
-    assert way.process(hooks.stack, fresh("pre-agent-turn-stop", block_count=5)) == Outcome.block("go on")
+    assert way.process(hooks.stack, fresh("pre-agent-turn-stop", block_count=5)).reason == "go on"
+
+
+@pytest.mark.parametrize("form", ["says no", "fails", "around says no", "around fails"])
+def test_each_gate_has_its_own_rounds_whatever_way_it_refuses(way, form):
+    hooks = Hooks(on_failure="block")
+
+    def refuse(_context):
+        return 1 / 0 if "fails" in form else Outcome.block("first")
+
+    hooks.before_stop(priority=1)((lambda context, next: refuse(context)) if "around" in form else refuse)  # noqa: A006
+    hooks.before_stop(max_rounds=2)(lambda _: Outcome.block("second"))
+    reasons, refused_by = [], ()
+    for count in range(7):
+        context = fresh("pre-agent-turn-stop", block_count=count, refused_by=refused_by)
+        outcome = way.process(hooks.stack, context)
+        reasons.append(outcome.reason)
+        if outcome.proceeds:
+            break
+        refused_by = outcome.context.refused_by
+    first = reasons[0]
+    assert reasons == [first, first, first, "second", "second", ""]
+    assert outcome.context.lifted == (first, "second")
 
 
 def test_how_often_a_gate_may_refuse_can_be_set(way):

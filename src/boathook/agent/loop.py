@@ -46,6 +46,7 @@ class Loop:
         self.stop_text = ""
         self._has_rejected_call = False
         self._stop_reason = self._lifted_reason = ""
+        self._refused_by: tuple[int, ...] = ()
         self._prompt: Message | None = None
         # Notes that wait for the results of calls, while there are any.
         self._delayed_notes: list[Message] | None = None
@@ -165,7 +166,7 @@ class Loop:
             self.add_notes(join_reasons(outcome))
 
     async def _run_steps(self) -> AsyncGenerator[Step, None]:
-        refusals = 0
+        refusals, self._refused_by = 0, ()
         while True:
             budget = self.agent.token_budget
             if budget is not None and self.token_count > budget:
@@ -193,11 +194,12 @@ class Loop:
 
     async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
         """Ask hooks whether the agent may stop; return their feedback if it may not."""
-        fields: dict[str, Any] = {"reason": reason, "block_count": refusals}
+        fields: dict[str, Any] = {"reason": reason, "block_count": refusals, "refused_by": self._refused_by}
         fields |= {"step_count": self.state.step_count, "final_message": self.last_text or None}
         outcome, final = await self.fire(StopContext.before(**fields, **self.common_fields))
         self.add_notes(*final.additional_context)
         if self._can_refuse(outcome, reason):
+            self._refused_by = final.refused_by
             return join_reasons(outcome, "; ")
         lifted = (*final.lifted, *(outcome.reasons if outcome.is_blocked else ()))
         self._lifted_reason = "; ".join(filter(None, lifted)) or ("blocked by a hook" if lifted else "")

@@ -13,6 +13,7 @@ from boathook.core.outcome import Outcome
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.read_only import thaw_arguments
 
 # How a turn ends.
 DONE, BLOCKED, STOPPED, GATE_LIFTED = "done", "blocked", "stopped", "gate_lifted"
@@ -95,7 +96,7 @@ def join_reasons(outcome: Outcome, separator: str = "\n") -> str:
 
 def make_tool_result(outcome: Outcome, context: ToolContext) -> ToolResult:
     """Return the result of a tool call from what its hooks left; a refused call is an error."""
-    call = ToolCall(context.name, context.args, context.call_id)
+    call = ToolCall(context.name, thaw_arguments(context.args), context.call_id)
     if context.kind.is_pre:
         return ToolResult(call, join_reasons(outcome), is_error=True)
     if context.error is not None:

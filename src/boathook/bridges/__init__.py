@@ -1,1 +1,1 @@
-"""Bridges to Python agent frameworks: one optional module each. Nothing of a framework is imported until its bridge is."""
+"""Bridges: hooks in agents of Python frameworks, one module for each. Nothing here is imported until you import it."""

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 from importlib import metadata
 
-from boathook.errors import ConfigError
+from boathook.errors import BridgeError
 from boathook.inprocess.hooks import Hooks
 
 
 def require_version(package: str, oldest: str, *, before: str = "", extra: str = "") -> str:
-    """Return the installed version of a framework; ConfigError if it is missing, or not one that the bridge was made for.
+    """Return the installed version of a framework; BridgeError if it is missing, or not one that the bridge was made for.
 
     `oldest` is the first version that works, `before` the first that is known not to; `extra` is the extra of boathook.
     """
@@ -21,11 +21,11 @@ def require_version(package: str, oldest: str, *, before: str = "", extra: str =
     try:
         version = metadata.version(package)
     except metadata.PackageNotFoundError:
-        raise ConfigError(f"{package} is not installed, and this bridge needs it", fix=fix) from None
+        raise BridgeError(f"{package} is not installed, and this bridge needs it", fix=fix) from None
     is_old = _parse_version(version) < _parse_version(oldest)
     if is_old or (before and _parse_version(version) >= _parse_version(before)):
         needed = f"{oldest} or newer" + (f", and older than {before}" if before else "")
-        raise ConfigError(
+        raise BridgeError(
             f"this bridge needs {package} {needed}, but {version} is installed", fix=f"pip install '{wanted}'"
         )
     return version
@@ -40,7 +40,7 @@ def _parse_version(text: str) -> tuple[int, ...]:
 def choose_hooks(hooks: Hooks | None = None, project: str | os.PathLike[str] | None = None) -> Hooks:
     """Return the hooks of the program, or new ones with the file hooks of a project (default: the current folder)."""
     if hooks is not None and project is not None:
-        raise ConfigError(
+        raise BridgeError(
             "give a bridge hooks, or a project whose hooks it loads, not both", fix="call hooks.load(project)"
         )
     if hooks is not None:
@@ -51,8 +51,8 @@ def choose_hooks(hooks: Hooks | None = None, project: str | os.PathLike[str] | N
 
 
 def refuse_unguarded(tools: Iterable[str], framework: str, *, allow_unguarded: bool = False) -> None:
-    """Raise ConfigError for tools whose calls the bridge cannot see, unless the program accepts that."""
+    """Raise BridgeError for tools whose calls the bridge cannot see, unless the program accepts that."""
     names = sorted(set(tools))
     if names and not allow_unguarded:
         message = f"{framework} runs these tools where no hook can see them: {', '.join(names)}"
-        raise ConfigError(message, fix="remove them, or accept it with allow_unguarded=True")
+        raise BridgeError(message, fix="remove them, or accept it with allow_unguarded=True")

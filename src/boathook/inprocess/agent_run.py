@@ -160,9 +160,9 @@ class AgentRun(RunState):
         """Do the same in an event loop."""
         await self.aend(INTERRUPTED)
 
-    def suspend(self) -> None:
-        """Keep the run for later: no events fire, and `hooks.find_run` finds it by its session or by the token of a question."""
-        self._waiting.keep(self.session_id, self)
+    def suspend(self, key: str = "") -> None:
+        """Keep the run for later: no events fire, and `hooks.find_run` finds it by the key (default: its session) or a token."""
+        self._waiting.keep(key or self.session_id, self)
 
     def resume(self) -> Self:
         """Continue a run that was suspended, or that another process began: its session and its turn count as begun."""

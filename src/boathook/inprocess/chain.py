@@ -6,13 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.dispatch import UNSETTLED
-from boathook.core.event import PRE_TOOL
+from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.json_text import is_same_json
 from boathook.core.outcome import NOTHING, Decision, Outcome, make_unchanged
 from boathook.errors import HookError
 from boathook.inprocess import layers
 from boathook.inprocess.call_memory import AskLater, CallMemory
-from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.contexts import FILE_HOOKS, Context, StopContext, ToolContext
 from boathook.inprocess.file_hooks import FileHooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import Layer
@@ -92,8 +92,9 @@ class ChainRun:
         else:
             opinion, context = known
         if isinstance(context, ToolContext) and context.kind.rewrites_input:
-            # A copy, because arguments can be changed in place.
             self._seen_inputs[at] = to_json_value(context.args)
+        if isinstance(context, StopContext) and opinion.decision == Decision.BLOCK and context.kind is PRE_STOP:
+            context = context.note_refusal(FILE_HOOKS)
         return opinion, context
 
     def _remember(self, at: int, before: Context, opinion: Outcome, after: Context) -> None:
@@ -280,7 +281,9 @@ async def ask_permission(
 
     With a memory in which a person has answered already, nobody is asked again; if its host can ask, AskLater is raised.
     """
-    if memory is not None and memory.asked is not None and memory.permission is not None:
+    if memory is not None and memory.asked is not None and (memory.can_ask or memory.permission is not None):
+        if memory.permission is None:
+            raise memory.asked
         question, context = memory.asked.question, _apply_permission_hooks(context, memory.asked.request)
         return _apply_answer(memory.permission, question, memory.comment), context
     common = {name: getattr(context, name) for name in ("session_id", "work_dir", "state", "metadata", "extra")}

@@ -17,6 +17,7 @@ from boathook.core.verdict import Verdict
 from boathook.errors import HookError
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.name_map import ToolNaming
+from boathook.inprocess.read_only import ReadOnlyDict, freeze_arguments
 
 # What a hook may change at an event; everything else has happened already.
 CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
@@ -28,6 +29,8 @@ CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
     "post-step": ("state",),
 }
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Who refused a stop, if it was a file hook; a hook of the program is the id of its layer.
+FILE_HOOKS = 0
 _EventFields = tuple[str | tuple[str, str], ...]
 # Fields of an event in which null is a value; other fields are left out if there is none.
 _NULLABLE_FIELDS = ("tool_output", "final_message")
@@ -119,10 +122,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext(Context):
-    """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it."""
+    """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it.
+
+    `args` is read-only, all the way down.
+    """
 
     name: str = ""
-    args: Mapping[str, Any] = field(default_factory=_get_empty)
+    args: Mapping[str, Any] = field(default_factory=ReadOnlyDict)
     call_id: str = ""
     result: Any = None
     error: BaseException | None = None
@@ -135,6 +141,10 @@ class ToolContext(Context):
         ("name", "tool_name"), ("args", "tool_input"), ("call_id", "tool_use_id"), ("result", "tool_output"),
         "error", "duration_ms",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if type(self.args) is not ReadOnlyDict:
+            object.__setattr__(self, "args", freeze_arguments(self.args))
 
     @classmethod
     def before(cls, name: str, args: Mapping[str, Any], **fields: Any) -> Self:
@@ -242,10 +252,12 @@ class StopContext(Context):
     block_count: int = 0
     # The reasons of hooks whose refusal has no effect any more.
     lifted: tuple[str, ...] = ()
+    # Who refused in this turn, once for each time: `count_refusals` reads it. Pass it on with the next stop of the turn.
+    refused_by: tuple[int, ...] = field(default=(), repr=False)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("reason", "stop_reason"), "step_count", ("message", "final_message"),
-        ("was_refused", "stop_hook_active"), ("block_count", "stop_block_count"),
+        ("was_refused", "stop_hook_active"), ("file_hook_refusals", "stop_block_count"),
     )  # fmt: skip
 
     @classmethod
@@ -262,6 +274,19 @@ class StopContext(Context):
     def was_refused(self) -> bool:
         """Whether hooks have refused to stop before, in this turn."""
         return self.block_count > 0
+
+    @property
+    def file_hook_refusals(self) -> int:
+        """Return how often file hooks have refused to stop in this turn; they count together."""
+        return self.count_refusals(FILE_HOOKS)
+
+    def count_refusals(self, who: int) -> int:
+        """Return how often a hook has refused to stop in this turn; every refusal counts if it is not known who refused."""
+        return self.refused_by.count(who) if self.refused_by else self.block_count
+
+    def note_refusal(self, who: int) -> Self:
+        """Return the context with one more refusal of a hook."""
+        return dataclasses.replace(self, refused_by=(*self.refused_by, who))
 
     @property
     def message(self) -> dict[str, str] | None:

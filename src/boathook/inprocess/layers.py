@@ -43,6 +43,8 @@ class Layer:
 
 
 def resolve_max_rounds(kind: EventKind | None, max_rounds: int | None) -> int | None:
+    if max_rounds is not None and (isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 0):
+        raise HookError(f"max_rounds must be a whole number, 0 or more, not {max_rounds!r}")
     if kind is None or kind is PRE_STOP:
         return DEFAULT_MAX_ROUNDS if max_rounds is None else max_rounds
     if max_rounds is not None:
@@ -139,13 +141,14 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
     """Drop a refusal to stop that was made too often, or that has no effect; the person gets a message instead."""
     if layer.max_rounds is None or opinion.decision != Decision.BLOCK or not isinstance(context, StopContext):
         return opinion, context
+    count = context.count_refusals(id(layer))
     if context.reason != "no_tool_calls":
         message = f"a stop for '{context.reason}' cannot be refused; the hook's reason: {opinion.reason}"
-    elif context.block_count >= layer.max_rounds:
-        message = f"the stop was refused {context.block_count} times in this turn and is let through now; "
+    elif count >= layer.max_rounds:
+        message = f"the stop was refused {count} times in this turn and is let through now; "
         message += f"the hook's reason: {opinion.reason}"
     else:
-        return opinion, context
+        return opinion, context.note_refusal(id(layer))
     lifted = (*context.lifted, opinion.reason)
     return NOTHING, dataclasses.replace(context.add_message(message), lifted=lifted)
 
@@ -156,5 +159,5 @@ def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Ou
     message = f"hook '{layer.name}' failed: {type(error).__name__}: {error}"
     LOGGER.warning("%s (at %s)", message, context.kind.name)
     if layer.on_failure == "block":
-        return Outcome.block(message), context
+        return limit_refusals(layer, Outcome.block(message), context)
     return NOTHING, context.add_message(message)

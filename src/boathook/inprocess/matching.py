@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from boathook.core.event import EventKind, find_kind
-from boathook.core.matcher import Matcher, compile_pattern
+from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context
 
+_REGEX_FLAGS = ("i", "m", "s")
+# Signs that mean something in patterns of other kinds.
+_NOT_IN_NAMES = frozenset("?[]{}()^$+\\,;<>=!\"'\n\t")
 _ASYNC_MATCHER = "a matcher cannot be async, because its answer is needed at once"
 
 
@@ -55,21 +58,49 @@ def make_hook_match(value: MatchLike | None, kind: EventKind | None) -> Match | 
 
 
 def tool_name(pattern: str) -> Match:
-    """Match tools by name: exactly, with `*` for anything, or by searching a `/regex/`; `*` and "" match every tool."""
-    searched, is_all = None, not pattern.strip("*")
-    if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
-        searched = compile_pattern(pattern[1:-1])
-        is_all = searched is None
-    elif "*" in pattern and not is_all:
-        searched = compile_pattern(f"(?s)^{'.*'.join(map(_escape, pattern.split('*')))}$")
+    """Match tools by name: exactly, with `*` for anything and `|` between several, or by searching a `/regex/` (`/regex/i`).
+
+    `*` and "" match every tool. HookError for a pattern that can never match.
+    """
+    searched = _compile_tool_pattern(pattern)
 
     def is_match(context: Context) -> bool:
         if not context.kind.has_tool:
             return False
-        names = context.tool_names
-        return is_all or (pattern in names if searched is None else any(map(searched.search, names)))
+        return searched is None or any(map(searched.search, context.tool_names))
 
     return _Condition(is_match, f"tool_name({pattern!r})", is_fixed=True)
+
+
+def _compile_tool_pattern(pattern: str) -> Pattern | None:
+    """Compile the pattern of a tool's name; None if it matches everything."""
+    if not pattern.strip("*"):
+        return None
+    if pattern.startswith("/"):
+        source, end, flags = pattern[1:].rpartition("/")
+        if not end or not set(flags) <= set(_REGEX_FLAGS):
+            raise HookError(f"'{pattern}' is not a pattern: write /regex/, with the flags {', '.join(_REGEX_FLAGS)}")
+        return compile_pattern(f"(?{flags}){source}" if flags and source else source)
+    names = pattern.split("|")
+    for name in names:
+        _check_name(pattern, name)
+    if any(not name.strip("*") for name in names):
+        return None
+    return compile_pattern(f"(?s)^(?:{'|'.join(map(_translate_name, names))})$")
+
+
+def _translate_name(name: str) -> str:
+    return ".*".join(map(_escape, name.split("*")))
+
+
+def _check_name(pattern: str, name: str) -> None:
+    """Refuse what no tool is called: most likely it was meant as a pattern of another kind."""
+    signs = sorted(_NOT_IN_NAMES & set(name))
+    if not signs and name and name == name.strip():
+        return
+    why = f"no tool has {' '.join(signs)} in its name" if signs else "a name is empty, or has spaces around it"
+    ways = "Use * for anything, | between names, or a /regex/"
+    raise HookError(f"'{pattern}' can never match: {why}. {ways}")
 
 
 def tool_kind(*kinds: str) -> Match:

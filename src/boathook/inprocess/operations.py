@@ -14,6 +14,7 @@ from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.call_memory import CallMemory
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.layers import LOGGER
+from boathook.inprocess.read_only import thaw_arguments
 
 if TYPE_CHECKING:
     from boathook.inprocess.drivers import Driver
@@ -53,7 +54,7 @@ async def run_tool(
                 return outcome.replace(context=final)
         started = time.perf_counter()
         try:
-            result = operation(ToolCall(final.name, final.args, final.call_id))
+            result = operation(ToolCall(final.name, thaw_arguments(final.args), final.call_id))
             result = await driver.resolve(result)
         except raised_at_once:
             # The end of the run is not a failure of the tool.

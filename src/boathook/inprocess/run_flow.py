@@ -177,7 +177,7 @@ class RunFlow:
             "reason": "no_tool_calls" if can_continue else reason or "max_steps",
             "final_message": text,
         }
-        fields |= {"block_count": run.refused_stops, "step_count": run.step_count}
+        fields |= {"block_count": run.refused_stops, "refused_by": run.refused_by, "step_count": run.step_count}
         outcome = await self.fire(StopContext.before(**fields))
         outcome = run.note_stop(outcome, text, can_continue=can_continue)
         if outcome.proceeds:

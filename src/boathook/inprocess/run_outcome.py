@@ -11,6 +11,7 @@ from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.contexts import Context, StopContext, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.read_only import thaw_arguments
 
 ContextT_co = TypeVar("ContextT_co", bound=Context, covariant=True)
 _STOP_FEEDBACK = "[Hook blocked stop: {}]"
@@ -150,5 +151,5 @@ def make_run_outcome(outcome: Outcome[ContextT_co]) -> RunOutcome[ContextT_co]:
 def make_tool_outcome(outcome: Outcome[ToolContext], *, has_run: bool | None = None) -> ToolOutcome:
     context = outcome.context
     is_over = not context.kind.is_pre if has_run is None else has_run
-    call = ToolCall(context.name, context.args, context.call_id)
+    call = ToolCall(context.name, thaw_arguments(context.args), context.call_id)
     return ToolOutcome(context, outcome.decision, outcome.reasons, None, is_over, call)

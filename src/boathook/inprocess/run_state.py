@@ -21,6 +21,7 @@ from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.read_only import thaw_arguments
 from boathook.inprocess.run_outcome import AskRequest, RunOutcome, ToolOutcome
 from boathook.system.locations import current_dir, make_absolute
 
@@ -116,6 +117,7 @@ class RunState:
         self.step_count = 0
         # How often hooks have refused a stop of this turn.
         self.refused_stops = 0
+        self.refused_by: tuple[int, ...] = ()
         self.is_turn_open = False
         # Why nothing proceeds any more, if a hook refused the session or ended the run.
         self.refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
@@ -214,12 +216,12 @@ class RunState:
 
     def mark_turn_begun(self, prompt: str) -> None:
         with self._lock:
-            self.is_turn_open, self.refused_stops, self.step_count = True, 0, 0
+            self.is_turn_open, self.refused_stops, self.refused_by, self.step_count = True, 0, (), 0
             self._turn_time, self._prompt, self._final_text = time.monotonic(), prompt, None
 
     def mark_turn_ended(self, text: str | None = None) -> tuple[str, dict[str, Any]]:
         with self._lock:
-            self.is_turn_open, self.refused_stops = False, 0
+            self.is_turn_open, self.refused_stops, self.refused_by = False, 0, ()
             self._total_steps += self.step_count
             self._memories.clear()
             self._open_calls.clear()
@@ -278,6 +280,7 @@ class RunState:
                 return outcome
             if can_continue:
                 self.refused_stops += 1
+                self.refused_by = getattr(outcome.context, "refused_by", ())
                 return outcome
         reasons = "; ".join(filter(None, outcome.reasons))
         context = outcome.context.add_message(f"the stop could not be refused; the hook's reason: {reasons}")
@@ -320,11 +323,11 @@ class RunState:
         """Return the question of a call; the memory of the call waits for the answer."""
         self.close_call(opened)
         self.note_refused(opened.call, later.context)
-        token = f"{uuid.uuid4().hex}.{_make_digest(opened.call)}"
         with self._lock:
+            token = opened.memory.token or f"{uuid.uuid4().hex}.{_make_digest(opened.call)}"
             opened.memory.token = token
         self._waiting.keep(token, self)
-        call = ToolCall(opened.call.name, later.context.args, opened.call.id)
+        call = ToolCall(opened.call.name, thaw_arguments(later.context.args), opened.call.id)
         ask = AskRequest(token, later.question, call)
         return ToolOutcome(later.context, Decision.ASK, (later.question,), ask, has_run=False, call=call)
 
@@ -345,6 +348,16 @@ class RunState:
             if args is not None and not memory.is_about(memory.name, args):
                 memory = self._memories[call_id] = CallMemory(memory.name, args)
             memory.permission, memory.comment = is_allowed, reason
+
+    def find_question(self, call: ToolCall) -> str:
+        """Return the token of the open question about a call, for hosts that know only the call; "" if there is none."""
+        with self._lock:
+            memory = self._memories.get(call.id)
+            return memory.token if memory is not None and memory.is_about(call.name, call.args) else ""
+
+    def answer_call(self, call: ToolCall, *, is_allowed: bool, reason: str = "") -> None:
+        """Do what `answer` does, without a token. If there is no question yet, the answer is for the one that this call raises."""
+        self.answer(self.find_question(call) or f".{_make_digest(call)}", is_allowed, reason=reason)
 
     def note_refused(self, call: ToolCall, context: ToolContext) -> None:
         """Note that a call was refused: no events come after it, even if the host reports its end."""

@@ -1,0 +1,330 @@
+"""Hooks in agents of pydantic-ai: `Agent(…, capabilities=[Guarded()])`.
+
+from boathook.bridges.pydantic_ai import Guarded
+
+agent = Agent("openai:gpt-5", tools=[bash], capabilities=[Guarded()])       # the file hooks of the user and of this folder
+agent = Agent("openai:gpt-5", tools=[bash], capabilities=[Guarded(hooks)])  # hooks = boathook.Hooks()
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, get_args
+
+from boathook.bridges.attachment import Attachment, attach
+from boathook.bridges.framework import require_version
+from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import StepContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import ToolOutcome
+
+require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
+
+from pydantic import ValidationError
+from pydantic_ai import AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
+from pydantic_ai.agent import AbstractAgent, CallToolsNode, UserPromptNode
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.messages import ModelRequest, ToolCallPart, UserPromptPart
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_graph import End
+
+# The run whose tool is being called: an agent that runs in there is a subagent.
+_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
+# A tool of the provider that every agent has: it searches the names of the agent's own tools, and does nothing else.
+_TOOL_SEARCH = "tool_search"
+# The last node of `run_stream`, which is not public.
+_END_OF_STREAM = "SetFinalResult"
+_NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
+_OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
+
+
+class Guarded(AbstractCapability[Any]):
+    """Hooks around an agent: its prompts, its tool calls, its stops, and the start and end of every run.
+
+    Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools
+    and their arguments to the names that file hooks know; the rest is guessed. Each run is a session with the id of its
+    conversation, unless `session_id` is given. Tools that the model's provider runs cannot be guarded: they are refused unless
+    `allow_unguarded` is set.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks | None = None,
+        *,
+        names: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Mapping[str, str]] | None = None,
+        session_id: str = "",
+        work_dir: str | os.PathLike[str] = "",
+        allow_unguarded: bool = False,
+    ) -> None:
+        self._attachment: Attachment = attach(
+            "pydantic-ai",
+            hooks,
+            names=names,
+            arguments=arguments,
+            session_id=session_id,
+            work_dir=work_dir,
+            allow_unguarded=allow_unguarded,
+        )
+        self._run: AgentRun | None = None
+        # The prompt as hooks left it, if they changed it.
+        self._new_prompt: Any = None
+        # For each call that is being made, the arguments as hooks left them.
+        self._decided_args: dict[str, Any] = {}
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Come last before a tool is called, so that hooks see what really runs."""
+        return CapabilityOrdering(position="innermost")
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """Return nothing: hooks are Python objects."""
+        return None
+
+    def for_agent(self, agent: AbstractAgent[Any, Any]) -> Guarded:
+        """Refuse an agent with tools that cannot be guarded."""
+        tools = agent.root_capability.get_native_tools()
+        self._refuse_native_tools([tool for tool in tools if not callable(tool)])
+        return self
+
+    def _refuse_native_tools(self, tools: list[Any]) -> None:
+        self._attachment.refuse_unguarded(tool.kind for tool in tools if tool.kind != _TOOL_SEARCH)
+
+    async def for_run(self, ctx: RunContext[Any]) -> Guarded:
+        """Return a copy for one run: runs at once do not share anything but the hooks."""
+        mine = copy.copy(self)
+        mine._run, mine._new_prompt, mine._decided_args = None, None, {}
+        return mine
+
+    @property
+    def run(self) -> AgentRun:
+        """Return the run of this copy."""
+        if self._run is None:
+            raise BridgeError("boathook was attached to an agent that was already running: pass Guarded() to the agent")
+        return self._run
+
+    # A run is a session with one turn; a run within a tool call is a subagent.
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
+        """Begin and end the session and the turn around a run."""
+        _check_run(ctx)
+        run = self._run = self._open_run(ctx)
+        try:
+            await self._begin_turn(run, ctx)
+            result: AgentRunResult[Any] = await handler()
+        except BaseException as error:
+            await run.__aexit__(type(error), error, error.__traceback__)
+            raise
+        finally:
+            self._attachment.log_messages(run)
+        if isinstance(result.output, DeferredToolRequests):
+            run.suspend(str(ctx.conversation_id))
+        else:
+            await run.aend_turn(str(result.output))
+            await run.aend()
+        return result
+
+    def _open_run(self, ctx: RunContext[Any]) -> AgentRun:
+        """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
+        conversation, parent = str(ctx.conversation_id), _calling_run.get()
+        waiting = self._attachment.hooks.find_run(conversation)
+        if waiting is not None:
+            return waiting.resume()
+        if parent is not None and parent.is_session_open:
+            name = ctx.agent.name if ctx.agent is not None else None
+            run = self._attachment.make_child(parent, name or "agent", _read_prompt(ctx.prompt), state=ctx)
+            run.can_ask = _can_ask(ctx)
+        else:
+            fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
+            run = self._attachment.make_run(conversation, **fields)
+        # Without a prompt it goes on with what another process began.
+        return run.resume() if ctx.prompt is None else run
+
+    async def _begin_turn(self, run: AgentRun, ctx: RunContext[Any]) -> None:
+        if ctx.prompt is None:
+            return
+        text = _read_prompt(ctx.prompt)
+        begun = await run.aprompt(text)
+        if begun.is_stopped:
+            raise Stopped(begun.reason)
+        if not begun.proceeds:
+            # A tool in which a subagent was blocked has failed; the model of its caller reads why.
+            raise Blocked(begun.reason) if run.subagent is None else ToolFailed(begun.reason)
+        if begun.context.prompt != text:
+            self._new_prompt = _replace_text(ctx.prompt, begun.context.prompt)
+
+    # Requests to the model.
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        """Put the prompt that hooks left in the place of the first one."""
+        if self._new_prompt is not None and isinstance(node, UserPromptNode):
+            node, self._new_prompt = dataclasses.replace(node, user_prompt=self._new_prompt), None
+        return node
+
+    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """Refuse tools whose calls are carried out elsewhere."""
+        self._attachment.refuse_unguarded(tool.name for tool in tool_defs if tool.kind == "external")
+        return tool_defs
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Give the model the context of hooks, after all results of tools."""
+        run = self.run
+        self._refuse_native_tools([*request_context.model_request_parameters.native_tools])
+        await self._fire_step(StepContext.before(run.step_count))
+        run.step_count += 1
+        texts = run.take_context()
+        if texts:
+            parts = [UserPromptPart(text) for text in texts]
+            message = ModelRequest(parts=parts, run_id=ctx.run_id, conversation_id=ctx.conversation_id)
+            ctx.messages.append(message)
+            request_context.messages = [*request_context.messages, message]
+        return request_context
+
+    async def _fire_step(self, context: StepContext) -> None:
+        outcome = await self.run.afire(context)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+
+    async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
+        """End a step; ask hooks whether the agent may stop, and send it back to work if not."""
+        is_streamed = type(node).__name__ == _END_OF_STREAM
+        if is_streamed or isinstance(node, CallToolsNode):
+            await self._fire_step(StepContext.after(self.run.step_count - 1))
+        if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
+            return result
+        outcome = await self.run.astop(str(result.data.output))
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        if not outcome.proceeds:
+            if is_streamed:
+                raise BridgeError(_NO_SECOND_REQUEST.format(outcome.reason), fix=_OTHER_WAYS)
+            ctx.enqueue("\n".join((outcome.feedback, *self.run.take_context())))
+        return result
+
+    # Tool calls.
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], handler: Any
+    ) -> Any:
+        """Call a tool with its hooks around it."""
+        run = self.run
+
+        async def execute(decided: ToolCall) -> Any:
+            final = _validate_args(ctx, decided, args)
+            self._decided_args[call.tool_call_id] = final
+            token = _calling_run.set(run)
+            try:
+                return await handler(final)
+            finally:
+                _calling_run.reset(token)
+                self._decided_args.pop(call.tool_call_id, None)
+
+        made = ToolCall(call.tool_name, args, call.tool_call_id)
+        # A tool that needs approval itself was asked about without the question of a hook.
+        if ctx.tool_call_approved and (run.find_question(made) or tool_def.kind != "unapproved"):
+            run.answer_call(made, is_allowed=True)
+        outcome = await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred))
+        return self._read_outcome(outcome)
+
+    def _read_outcome(self, outcome: ToolOutcome) -> Any:
+        if outcome.ask is not None:
+            raise ApprovalRequired({"reason": outcome.ask.reason, "token": outcome.ask.token})
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason) from outcome.error
+        if not outcome.has_run:
+            raise ToolFailed(outcome.reason)
+        if outcome.objection and isinstance(outcome.result, str):
+            return outcome.text
+        if outcome.objection:
+            self.run.add_context(outcome.objection)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Let hooks look again if another capability changed the arguments after them."""
+        if args is self._decided_args.get(call.tool_call_id):
+            return args
+        changed = ToolCall(call.tool_name, args, f"{call.tool_call_id}, changed")
+        outcome = await self.run.adecide(changed)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        if not outcome.proceeds:
+            raise ToolFailed(outcome.reason)
+        return _validate_args(ctx, outcome.call, args)
+
+
+def _validate_args(ctx: RunContext[Any], call: ToolCall, before: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that hooks left as the tool takes them: they may have put JSON in place of an object."""
+    if call.args.keys() == before.keys() and all(call.args[name] is value for name, value in before.items()):
+        return before
+    tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
+    tool = (tools or {}).get(call.name)
+    if tool is None:
+        return dict(call.args)
+    try:
+        validated: dict[str, Any] = tool.args_validator.validate_python(dict(call.args), context=ctx.validation_context)
+    except ValidationError as error:
+        message = f"a hook changed the arguments of {call.name}, and the tool does not take them: {error}"
+        raise ToolFailed(message) from error
+    return validated
+
+
+def _read_prompt(prompt: Any) -> str:
+    """Return the texts of a prompt, which may have images and files between them."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    return "\n".join(filter(None, map(_read_text, prompt)))
+
+
+def _read_text(part: Any) -> str:
+    text = part if isinstance(part, str) else getattr(part, "content", "")
+    return text if isinstance(text, str) else ""
+
+
+def _replace_text(prompt: Any, text: str) -> Any:
+    return text if isinstance(prompt, str) else [text, *(part for part in prompt if not _read_text(part))]
+
+
+def _check_run(ctx: RunContext[Any]) -> None:
+    if not isinstance(ctx.model, Model):
+        message = "hooks cannot guard a realtime session of pydantic-ai: it has no place for prompts, stops and context"
+        raise BridgeError(message, fix="use `run`, `run_stream_events` or `iter`")
+    if sum(isinstance(capability, Guarded) for capability in _list_capabilities(ctx)) > 1:
+        raise BridgeError("Guarded is attached twice, so that hooks would run twice", fix="give it to the agent only")
+
+
+def _list_capabilities(ctx: RunContext[Any]) -> list[AbstractCapability[Any]]:
+    found: list[AbstractCapability[Any]] = []
+    if ctx.root_capability is not None:
+        ctx.root_capability.apply(found.append)
+    return found
+
+
+def _can_ask(ctx: RunContext[Any]) -> bool:
+    """Whether the framework can put a question to a person: the agent may end with approvals, or something answers them."""
+    if ctx.agent is not None and DeferredToolRequests in _list_types(ctx.agent.output_type):
+        return True
+    default = AbstractCapability.handle_deferred_tool_calls
+    return any(type(each).handle_deferred_tool_calls is not default for each in _list_capabilities(ctx))
+
+
+def _list_types(output: Any) -> Iterator[Any]:
+    if isinstance(output, list | tuple):
+        for each in output:
+            yield from _list_types(each)
+    elif get_args(output):
+        yield from _list_types(get_args(output))
+    else:
+        yield output

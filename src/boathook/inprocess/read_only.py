@@ -1,0 +1,129 @@
+"""Arguments as hooks see them: read-only all the way down. The tool gets its own objects, not these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+_MAX_DEPTH = 200
+_FIX = "arguments are read-only: return context.replace(args={**context.args, …}) instead"
+
+
+def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    raise TypeError(_FIX)
+
+
+class ReadOnlyDict(dict[str, Any]):
+    """A dict that cannot be changed; `source` is the object that it is a copy of."""
+
+    __slots__ = ("source",)
+    source: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        copy: dict[str, Any] = _copy_plain(self, memo)
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # pyright: ignore[reportAssignmentType]
+
+
+class ReadOnlyList(list[Any]):
+    """A list that cannot be changed; `source` is the object that it is a copy of."""
+
+    __slots__ = ("source",)
+    source: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        copy: list[Any] = _copy_plain(self, memo)
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # pyright: ignore[reportAssignmentType]
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # pyright: ignore[reportAssignmentType]
+
+
+class ReadOnlySet(frozenset[Any]):
+    """A set that cannot be changed; `source` is the object that it is a copy of."""
+
+    __slots__ = ("source",)
+    source: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> set[Any]:
+        return set(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return set, (list(self),)
+
+
+_READ_ONLY = (ReadOnlyDict, ReadOnlyList, ReadOnlySet)
+
+
+def freeze_arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arguments that hooks cannot change: dicts, lists and sets in them are read-only copies."""
+    frozen: Mapping[str, Any] = _freeze(args, {}, 0)
+    return frozen
+
+
+def thaw_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments for the tool: its own objects where hooks changed nothing, plain copies elsewhere."""
+    return {key: _thaw(value) for key, value in args.items()}
+
+
+def _freeze(value: Any, known: dict[int, Any], depth: int) -> Any:
+    if value is None or isinstance(value, (str, int, float, *_READ_ONLY)) or depth > _MAX_DEPTH:
+        return value
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, Mapping):
+        mapping = known[id(value)] = ReadOnlyDict()
+        mapping.source = value
+        for key, item in value.items():
+            dict.__setitem__(mapping, key, _freeze(item, known, depth + 1))
+        return mapping
+    if isinstance(value, list):
+        items = known[id(value)] = ReadOnlyList()
+        items.source = value
+        for item in value:
+            list.append(items, _freeze(item, known, depth + 1))
+        return items
+    if isinstance(value, set):
+        members = known[id(value)] = ReadOnlySet(value)
+        members.source = value
+        return members
+    return tuple(_freeze(item, known, depth + 1) for item in value) if type(value) is tuple else value
+
+
+def _thaw(value: Any) -> Any:
+    if isinstance(value, _READ_ONLY):
+        # Somebody may have changed the tool's own object after the hooks saw it; then they decided about the copy.
+        return value.source if _is_same(value.source, value) else _copy_plain(value, {})
+    return tuple(map(_thaw, value)) if type(value) is tuple else value
+
+
+def _is_same(source: Any, copy: Any) -> bool:
+    try:
+        return bool(source == copy)
+    except Exception:  # noqa: BLE001  (objects may refuse to be compared)
+        return False
+
+
+def _copy_plain(value: Any, known: dict[int, Any]) -> Any:
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, ReadOnlyDict):
+        mapping: dict[Any, Any] = {}
+        known[id(value)] = mapping
+        mapping.update((key, _copy_plain(item, known)) for key, item in value.items())
+        return mapping
+    if isinstance(value, ReadOnlyList):
+        items: list[Any] = []
+        known[id(value)] = items
+        items.extend(_copy_plain(item, known) for item in value)
+        return items
+    if isinstance(value, ReadOnlySet):
+        return set(value)
+    return tuple(_copy_plain(item, known) for item in value) if type(value) is tuple else value

@@ -1,0 +1,93 @@
+"""File hooks in every framework: HOOK.md, settings.json and packs, with trust, the ledger and `why`, from the bridge alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.bridges.adapter import ASYNC, Adapter
+from tests.bridges.stage import Stage, call_bash
+from tests.packs.toy_packs import write_pack
+from tests.scratch_project import ScratchProject
+
+pytestmark = pytest.mark.bridge
+
+# It reads the keys that HOOK.md promises, whatever the program calls its tool.
+GUARD = """#!/usr/bin/env python3
+import json, sys
+event = json.load(sys.stdin)
+if event["tool_name"] == "Shell" and "rm" in event["tool_input"]["command"]:
+    sys.exit(print("rm is not allowed here", file=sys.stderr) or 2)
+"""
+CLAUDE_GUARD = """python3 -c "
+import json, sys
+event = json.load(sys.stdin)
+sys.exit(print('rm is not allowed here', file=sys.stderr) or 2 if 'rm' in event['tool_input']['command'] else 0)"
+"""
+
+
+def write_hook_md(project: ScratchProject) -> None:
+    project.write_hook("no-rm", GUARD, fields={"matcher": "{tool: Shell}"}, script_name="run.py")
+
+
+def write_settings_json(project: ScratchProject) -> None:
+    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": CLAUDE_GUARD}]}
+    project.write_settings("user", {"hooks": {"PreToolUse": [entry]}})
+
+
+def add_pack(project: ScratchProject) -> None:
+    folder = write_pack(project.base / "packs", hooks={"no-rm": GUARD})
+    done = project.run("pack", "add", str(folder), "--yes")
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+FORMS: list[Callable[[ScratchProject], None]] = [write_hook_md, write_settings_json, add_pack]
+
+
+def play_rm(adapter: Adapter, *, is_attached: bool = True, **options: Any) -> Stage:
+    """Let an agent with file hooks only run two commands, one of which they block."""
+    stage = Stage(adapter, ASYNC if ASYNC in adapter.ways else adapter.ways[0], is_attached=is_attached)
+    stage.options = options
+    stage.play((call_bash("rm -r build", "a"), call_bash("ls", "b")), "done")
+    return stage
+
+
+@pytest.mark.parametrize("write_form", FORMS)
+def test_a_hook_of_a_file_blocks_a_tool_of_the_program(
+    adapter: Adapter, project: ScratchProject, write_form: Callable[[ScratchProject], None]
+) -> None:
+    write_form(project)
+    stage = play_rm(adapter)
+    assert stage.ran == ["ls"]
+    assert "rm is not allowed here" in stage.find_results()["a"]
+    assert sorted(play_rm(adapter, is_attached=False).ran) == ["ls", "rm -r build"]
+
+
+def test_a_hook_of_the_project_runs_only_if_it_is_trusted(adapter: Adapter, project: ScratchProject) -> None:
+    project.write_hook("no-rm", GUARD, scope="project", script_name="run.py")
+    assert sorted(play_rm(adapter).ran) == ["ls", "rm -r build"]
+    project.trust("no-rm")
+    assert play_rm(adapter).ran == ["ls"]
+
+
+def test_a_tool_has_the_name_that_the_program_gives_it_for_file_hooks(
+    adapter: Adapter, project: ScratchProject
+) -> None:
+    write_hook_md(project)
+    assert sorted(play_rm(adapter, names={"bash": "bash"}).ran) == ["ls", "rm -r build"]
+    assert play_rm(adapter, names={"bash": "Shell"}).ran == ["ls"]
+
+
+def test_the_ledger_has_the_calls_and_why_explains_them(adapter: Adapter, project: ScratchProject) -> None:
+    write_hook_md(project)
+    play_rm(adapter, session_id="session-of-a-bridge")
+    records = [json.loads(line) for line in project.run("log", "--json").stdout.splitlines()]
+    calls = [record for record in records if record["event"] == "pre-tool-call"]
+    assert sorted(record["decision"] for record in calls) == ["block", "none"]
+    assert {record["session"] for record in records} == {"session-of-a-bridge"}
+    why = project.run("why").stdout
+    assert "no-rm" in why
+    assert "rm is not allowed here" in why

@@ -1,0 +1,401 @@
+"""What only pydantic-ai has: tools of the provider, other capabilities, typed outputs, approvals without a pause."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
+
+from boathook import Hooks, Outcome, ToolContext
+from boathook.bridges.pydantic_ai import Guarded
+from boathook.errors import Blocked, BridgeError, Stopped
+from tests.bridges.adapter import Call, Script
+from tests.bridges.adapters.pydantic_ai import PydanticAI, make_model, read_messages
+from tests.bridges.stage import Stage, call_bash
+
+pytestmark = pytest.mark.bridge
+
+
+@pytest.fixture
+def hooks() -> Hooks:
+    return Hooks()
+
+
+def run_agent(script: Script, *capabilities: Any, prompt: Any = "go", **options: Any) -> Any:
+    """Run an agent and return its result; `options` are those of the agent."""
+    agent = Agent(make_model(script), capabilities=list(capabilities), **options)
+    return asyncio.run(agent.run(prompt))
+
+
+def find_result(script: Script, call_id: str = "call-1") -> str:
+    return next(message.text for message in script.requests[-1] if message.call_id == call_id)
+
+
+# What cannot be guarded
+
+
+def test_a_tool_that_the_provider_runs_is_refused_when_the_bridge_is_attached(hooks: Hooks) -> None:
+    with pytest.raises(BridgeError, match="pydantic-ai runs these tools where no hook can see them: web_search"):
+        Agent(make_model(Script()), capabilities=[NativeTool(WebSearchTool()), Guarded(hooks)])
+    Agent(make_model(Script()), capabilities=[NativeTool(WebSearchTool()), Guarded(hooks, allow_unguarded=True)])
+
+
+def test_a_tool_of_the_provider_that_comes_with_the_run_is_refused_there(hooks: Hooks) -> None:
+    agent = Agent(make_model(script := Script("done", "done")), capabilities=[Guarded(hooks)])
+    with pytest.raises(BridgeError, match="web_search"):
+        asyncio.run(agent.run("go", capabilities=[NativeTool(WebSearchTool())]))
+    with pytest.raises(BridgeError, match="web_search"):
+        asyncio.run(agent.run("go", capabilities=[NativeTool(lambda ctx: WebSearchTool())]))
+    assert script.requests == []
+
+
+def test_a_tool_that_is_carried_out_elsewhere_is_refused_in_the_run(hooks: Hooks) -> None:
+    toolset = ExternalToolset([ToolDefinition(name="deploy", parameters_json_schema={"type": "object"})])
+    options: dict[str, Any] = {"toolsets": [toolset], "output_type": [str, DeferredToolRequests]}
+    with pytest.raises(BridgeError, match="no hook can see them: deploy"):
+        run_agent(Script("done"), Guarded(hooks), **options)
+    assert run_agent(Script("done"), Guarded(hooks, allow_unguarded=True), **options).output == "done"
+
+
+# Other capabilities
+
+
+class Rewriter(AbstractCapability[Any]):
+    """A capability that changes the arguments just before a tool is called."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {**args, "command": "rm -r build"}
+
+
+def no_rm(context: ToolContext) -> Outcome | None:
+    return Outcome.block("rm is not allowed here") if "rm" in context.args["command"] else None
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_hooks_look_at_what_another_capability_made_of_a_call(hooks: Hooks, is_first: bool) -> None:
+    hooks.before_tool(no_rm)
+    ran: list[str] = []
+
+    def bash(command: str) -> str:
+        ran.append(command)
+        return "ran"
+
+    capabilities = [Rewriter(), Guarded(hooks)] if is_first else [Guarded(hooks), Rewriter()]
+    run_agent(script := Script((call_bash("ls"),), "done"), *capabilities, tools=[bash])
+    assert ran == []
+    assert "rm is not allowed here" in find_result(script)
+
+
+def test_a_question_is_answered_at_once_by_a_capability_that_answers_them(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    counted: list[str] = []
+    hooks.before_tool(lambda context: counted.append(context.name))
+
+    def answer(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        assert requests.metadata["call-1"]["reason"] == "sure?"
+        return requests.build_results(approve_all=True)
+
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("ls"),), "done")
+    run_agent(script, HandleDeferredToolCalls(answer), Guarded(hooks), tools=stage.tools)
+    assert (stage.ran, counted) == (["ls"], ["bash"])
+
+
+# Approvals
+
+
+def test_a_question_is_a_block_if_the_agent_cannot_end_with_approvals(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("pushes go to everybody"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    run_agent(script := Script((call_bash("git push"),), "done"), Guarded(hooks), tools=stage.tools)
+    assert stage.ran == []
+    assert "pushes go to everybody" in find_result(script)
+
+
+def test_a_callable_that_answers_questions_is_asked_before_the_framework(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    hooks.on_ask(lambda context, reason: True)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    run_agent(Script((call_bash("git push"),), "done"), Guarded(hooks), tools=stage.tools)
+    assert stage.ran == ["git push"]
+
+
+def pause(hooks: Hooks, stage: Stage) -> tuple[Agent[None, Any], Any]:
+    """Run an agent until it waits for an approval."""
+    script = Script((call_bash("git push"),), "done")
+    agent: Agent[None, Any] = Agent(
+        make_model(script), tools=stage.tools, output_type=[str, DeferredToolRequests], capabilities=[Guarded(hooks)]
+    )
+    return agent, asyncio.run(agent.run("go"))
+
+
+def test_a_run_that_another_process_began_goes_on_and_the_person_is_not_asked_again(hooks: Hooks) -> None:
+    for each in (hooks, other := Hooks()):
+        each.before_tool(lambda context: Outcome.ask("sure?"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    _, first = pause(hooks, stage)
+    # The other process has hooks of its own, which know nothing of the run.
+    agent, _ = pause(other, stage)
+    results = DeferredToolResults(approvals={"call-1": True})
+    last = asyncio.run(agent.run(message_history=first.all_messages(), deferred_tool_results=results))
+    assert (last.output, stage.ran) == ("done", ["git push"])
+
+
+def test_an_answer_with_other_arguments_is_seen_by_the_hooks(hooks: Hooks) -> None:
+    from pydantic_ai.tools import ToolApproved
+
+    hooks.before_tool(no_rm)
+    hooks.before_tool(lambda context: Outcome.ask("sure?") if "push" in context.args["command"] else None)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    agent, paused = pause(hooks, stage)
+    results = DeferredToolResults(approvals={"call-1": ToolApproved(override_args={"command": "rm -r build"})})
+    asyncio.run(agent.run(message_history=paused.all_messages(), deferred_tool_results=results))
+    assert stage.ran == []
+
+
+def test_a_tool_that_needs_approval_itself_and_a_hook_that_asks_are_two_questions(hooks: Hooks) -> None:
+    from pydantic_ai import Tool
+
+    hooks.before_tool(lambda context: Outcome.ask("the hook asks, too"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("git push"),), "done")
+    tools = [Tool(tool, requires_approval=True) for tool in stage.tools]
+    agent: Agent[None, Any] = Agent(
+        make_model(script), tools=tools, output_type=[str, DeferredToolRequests], capabilities=[Guarded(hooks)]
+    )
+    result = asyncio.run(agent.run("go"))
+    reasons = []
+    while isinstance(result.output, DeferredToolRequests):
+        reasons.append(result.output.metadata.get("call-1", {}).get("reason", ""))
+        results = result.output.build_results(approve_all=True)
+        result = asyncio.run(agent.run(message_history=result.all_messages(), deferred_tool_results=results))
+    assert reasons == ["", "the hook asks, too"]
+    assert stage.ran == ["git push"]
+
+
+# Arguments and results
+
+
+class Point(BaseModel):
+    x: int
+    y: int
+
+
+def test_arguments_that_are_objects_stay_objects_and_new_ones_are_made(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: context.replace(args={**context.args, "end": {"x": 5, "y": 6}}))
+    seen: list[Any] = []
+
+    def draw(start: Point, end: Point) -> str:
+        seen.extend((start, end))
+        return "drawn"
+
+    call = Call("draw", {"start": {"x": 1, "y": 2}, "end": {"x": 3, "y": 4}})
+    run_agent(Script((call,), "done"), Guarded(hooks), tools=[draw])
+    assert seen == [Point(x=1, y=2), Point(x=5, y=6)]
+
+
+def test_arguments_of_a_hook_that_the_tool_does_not_take_are_a_failed_call(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: context.replace(args={"command": 5}))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    run_agent(script := Script((call_bash("ls"),), "done"), Guarded(hooks), tools=stage.tools)
+    assert stage.ran == []
+    assert "a hook changed the arguments of bash" in find_result(script)
+
+
+def test_a_result_that_is_not_text_stays_what_it_is_and_the_objection_is_context(hooks: Hooks) -> None:
+    hooks.after_tool(lambda context: Outcome.block("too many"))
+
+    def count() -> dict[str, int]:
+        return {"files": 3}
+
+    run_agent(script := Script((Call("count"),), "done"), Guarded(hooks), tools=[count])
+    assert find_result(script) == '{"files":3}'
+    assert script.requests[-1][-1].text == "too many"
+
+
+def test_a_tool_that_wants_another_try_is_a_failure_for_hooks_and_a_retry_for_the_model(hooks: Hooks) -> None:
+    failures: list[str] = []
+    hooks.tool_failed(lambda context: failures.append(type(context.error).__name__))
+
+    def bash(command: str) -> str:
+        raise ModelRetry("say it in another way")
+
+    run_agent(script := Script((call_bash("ls"),), "done"), Guarded(hooks), tools=[bash])
+    assert failures == ["ToolRetryError"]
+    assert "say it in another way" in find_result(script)
+
+
+# Prompts and outputs
+
+
+def test_a_hook_can_change_the_prompt(hooks: Hooks) -> None:
+    hooks.turn_start(lambda context: context.replace(prompt=context.prompt.replace("hunter2", "***")))
+    run_agent(script := Script("done"), Guarded(hooks), prompt="log in with hunter2")
+    assert [message.text for message in script.requests[0]] == ["log in with ***"]
+
+
+def test_the_texts_of_a_prompt_with_images_are_what_hooks_see(hooks: Hooks) -> None:
+    from pydantic_ai import BinaryContent
+
+    prompts: list[str] = []
+    hooks.turn_start(lambda context: prompts.append(context.prompt))
+    run_agent(
+        Script("done"), Guarded(hooks), prompt=["what is", BinaryContent(b"\x89PNG", media_type="image/png"), "this?"]
+    )
+    assert prompts == ["what is\nthis?"]
+
+
+def test_images_stay_in_a_prompt_that_a_hook_changes(hooks: Hooks) -> None:
+    from pydantic_ai import BinaryContent
+
+    seen: list[Any] = []
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.extend(messages[0].parts[0].content)
+        return ModelResponse(parts=[TextPart("done")])
+
+    hooks.turn_start(lambda context: context.replace(prompt="who is this?"))
+    image = BinaryContent(b"\x89PNG", media_type="image/png")
+    agent = Agent(FunctionModel(reply), capabilities=[Guarded(hooks)])
+    asyncio.run(agent.run(["what is", image, "this?"]))
+    assert seen == ["who is this?", image]
+
+
+def test_a_blocked_prompt_leaves_the_run_as_an_error(hooks: Hooks) -> None:
+    hooks.turn_start(lambda context: Outcome.block("there is a key in it"))
+    with pytest.raises(Blocked, match="there is a key in it"):
+        run_agent(Script("done"), Guarded(hooks))
+
+
+def test_an_agent_with_a_typed_output_is_sent_back_to_work_as_well(hooks: Hooks) -> None:
+    hooks.before_stop(max_rounds=1)(lambda context: Outcome.block("look again"))
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        number = sum(message.role == "user" for message in read_messages(messages))
+        return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, {"x": number, "y": 0}, f"o{number}")])
+
+    agent = Agent(FunctionModel(reply), output_type=Point, capabilities=[Guarded(hooks)])
+    assert asyncio.run(agent.run("go")).output == Point(x=2, y=0)
+
+
+def test_a_run_that_is_driven_by_hand_has_its_hooks(hooks: Hooks) -> None:
+    hooks.before_tool(no_rm)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("rm -r build"),), "done")
+
+    async def drive() -> None:
+        agent = Agent(make_model(script), tools=stage.tools, capabilities=[Guarded(hooks)])
+        async with agent.iter("go") as run:
+            async for _ in run:
+                pass
+
+    asyncio.run(drive())
+    assert stage.ran == []
+    assert "rm is not allowed here" in find_result(script)
+
+
+def test_a_streamed_run_of_a_plain_program_has_its_hooks(hooks: Hooks) -> None:
+    hooks.before_tool(no_rm)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("rm -r build"),), "all done")
+    agent = Agent(make_model(script), tools=stage.tools, capabilities=[Guarded(hooks)])
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    with agent.run_stream_sync("go") as result:
+        assert "".join(result.stream_text(delta=True, debounce_by=None)) == "all done"
+    loop.close()
+    assert stage.ran == []
+
+
+# Sessions and subagents
+
+
+def test_two_runs_of_a_conversation_have_the_same_session_id(hooks: Hooks) -> None:
+    sessions: list[str] = []
+    hooks.session_start(lambda context: sessions.append(context.session_id))
+    agent = Agent(make_model(Script("one", "two")), capabilities=[Guarded(hooks)])
+    first = asyncio.run(agent.run("go"))
+    asyncio.run(agent.run("go on", message_history=first.all_messages()))
+    assert len(sessions) == 2
+    assert len(set(sessions)) == 1
+
+
+def test_an_agent_within_a_tool_is_a_subagent_with_its_own_stop(hooks: Hooks) -> None:
+    events: list[str] = []
+    for name in ("pre-subagent", "post-subagent", "pre-agent-turn", "pre-agent-turn-stop"):
+        hooks.on(name)(lambda context: events.append(context.event))
+    helper = Agent(make_model(Script("helped")), name="helper", capabilities=[Guarded(hooks)])
+
+    async def ask_helper(task: str) -> str:
+        return (await helper.run(task)).output
+
+    run_agent(Script((Call("ask_helper", {"task": "clean up"}),), "done"), Guarded(hooks), tools=[ask_helper])
+    assert events == ["pre-agent-turn", "pre-subagent", "post-subagent", "pre-agent-turn-stop"]
+
+
+def test_a_subagent_with_hooks_of_its_own_has_them_in_the_same_session(hooks: Hooks) -> None:
+    other, sessions = Hooks(), set[str]()
+    other.before_tool(no_rm)
+    for each in (hooks, other):
+        each.before_tool(lambda context: sessions.add(context.session_id))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("rm -r build"),), "helped")
+    helper = Agent(make_model(script), name="helper", tools=stage.tools, capabilities=[Guarded(other)])
+
+    async def ask_helper(task: str) -> str:
+        return (await helper.run(task)).output
+
+    run_agent(Script((Call("ask_helper", {"task": "clean up"}),), "done"), Guarded(hooks), tools=[ask_helper])
+    assert stage.ran == []
+    assert len(sessions) == 1
+
+
+def test_the_model_of_the_caller_reads_why_a_subagent_was_blocked(hooks: Hooks) -> None:
+    hooks.subagent_start(lambda context: Outcome.block("no help today"))
+    helper = Agent(make_model(Script()), name="helper", capabilities=[Guarded(hooks)])
+
+    async def ask_helper(task: str) -> str:
+        return (await helper.run(task)).output
+
+    script = Script((Call("ask_helper", {"task": "clean up"}),), "done")
+    assert run_agent(script, Guarded(hooks), tools=[ask_helper]).output == "done"
+    assert "no help today" in find_result(script)
+
+
+def test_steps_are_events_and_a_hook_can_end_the_run_there(hooks: Hooks) -> None:
+    steps: list[tuple[str, int]] = []
+    for event in ("pre-step", "post-step"):
+        hooks.on(event)(lambda context: steps.append((context.event, context.index)))
+    hooks.before_step(lambda context: Outcome.stop("that is enough") if context.index == 1 else None)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    with pytest.raises(Stopped, match="that is enough"):
+        run_agent(Script((call_bash("ls"),), "done"), Guarded(hooks), tools=stage.tools)
+    assert steps == [("pre-step", 0), ("post-step", 0), ("pre-step", 1)]
+
+
+def test_the_same_hooks_twice_are_refused(hooks: Hooks) -> None:
+    agent = Agent(make_model(Script("done")), capabilities=[Guarded(hooks)])
+    with pytest.raises(BridgeError, match="attached twice"):
+        asyncio.run(agent.run("go", capabilities=[Guarded(hooks)]))
+
+
+# Imports
+
+
+def test_boathook_imports_no_framework_until_a_bridge_is_imported() -> None:
+    code = "import sys, boathook, boathook.bridges; boathook.Hooks(); print('pydantic_ai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
