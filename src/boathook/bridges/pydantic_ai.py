@@ -190,9 +190,10 @@ class Guarded(AbstractCapability[Any]):
         return request_context
 
     async def _fire_step(self, context: StepContext) -> None:
-        outcome = await self.run.afire(context)
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        if self.run.stack.has_hooks(context.kind):
+            outcome = await self.run.afire(context)
+            if outcome.is_stopped:
+                raise Stopped(outcome.reason)
 
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
         """End a step; ask hooks whether the agent may stop, and send it back to work if not."""

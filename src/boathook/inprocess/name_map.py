@@ -12,6 +12,7 @@ from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_calls import LIST_MARK, NO_KEY, find_key_conflict, restore_input, translate_call
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_aliases, find_canonical_name
 
+_MAX_FOUND = 1024
 _Renames = tuple[tuple[str, str], ...]
 _known_keys: dict[str, _Renames] = {}
 
@@ -57,6 +58,7 @@ class NameMap:
     def __init__(
         self, names: Mapping[str, str] | None = None, arguments: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
+        self._found: dict[tuple[str, tuple[str, ...]], ToolNaming | None] = {}
         self._arguments = {name: tuple(keys.items()) for name, keys in (arguments or {}).items()}
         for name, keys in self._arguments.items():
             if len({ours for _, ours in keys}) < len(keys):
@@ -67,6 +69,15 @@ class NameMap:
 
     def find(self, name: str, args: Mapping[str, Any]) -> ToolNaming | None:
         """Return what file hooks call a tool, None if they use the program's own names."""
+        # Only the keys of the input matter.
+        key = (name, tuple(args))
+        if key not in self._found:
+            if len(self._found) >= _MAX_FOUND:
+                self._found.clear()
+            self._found[key] = self._find(name, args)
+        return self._found[key]
+
+    def _find(self, name: str, args: Mapping[str, Any]) -> ToolNaming | None:
         tool = self._names.get(name)
         if tool is not None and tool != name:
             return ToolNaming(name, tool, self._arguments.get(name, _find_known_keys(tool, args)))

@@ -307,7 +307,8 @@ class RunState:
             memory = self._memories.get(call.id)
             if memory is None or not memory.is_about(call.name, call.args):
                 memory = self._memories[call.id] = CallMemory(call.name, call.args)
-                memory.permission, memory.comment = self._answers.pop(_make_digest(call), (None, ""))
+                if self._answers:
+                    memory.permission, memory.comment = self._answers.pop(_make_digest(call), (None, ""))
             memory.can_ask = self.can_ask if can_ask is None else can_ask
             self._open_calls.add(call.id)
         return OpenCall(call, context, memory)

@@ -107,6 +107,11 @@ class Stack:
     def __len__(self) -> int:
         return len(self.layers)
 
+    def has_hooks(self, kind: EventKind) -> bool:
+        """Whether any hook may run at events of a kind; if not, nobody has to make them."""
+        chain = self._find_kind_chain(kind)
+        return bool(chain.steps) or chain.background is not None
+
     def process(
         self, context: _ContextT, terminal: ChainTerminal | None = None, *, can_ask: bool = False
     ) -> Outcome[_ContextT]:

@@ -1,0 +1,138 @@
+"""What a bridge costs per tool call, against the same agent without it: processor time, interleaved, as a ratio of medians.
+
+Run in the environment of a framework (`make bridges BENCH=1`); prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from boathook import Hooks, ToolContext  # noqa: E402
+from tests.bridges.adapter import SYNC, Adapter, AgentPlan, Call, Script  # noqa: E402
+from tests.bridges.frameworks import choose_adapters  # noqa: E402
+
+CALLS = 30
+COUNT = 20
+HOOK = """---
+name: {name}
+description: It is for another tool.
+trigger: pre-tool-call
+matcher:
+  tool: WebSearch
+---
+"""
+
+
+def bash(command: str) -> str:
+    """Run a command."""
+    return command
+
+
+def run_once(adapter: Adapter, options: dict[str, Any] | None) -> float:
+    """Return the processor time of a run with many tool calls, divided by the calls."""
+    moves = [(Call("bash", {"command": "ls"}, f"call-{number}"),) for number in range(CALLS)]
+    agent = adapter.build(AgentPlan(Script(*moves, "done"), [bash]), options)
+    gc.collect()
+    start = time.process_time()
+    if adapter.ways == (SYNC,):
+        adapter.run(agent, "go")
+    else:
+        run = adapter.run_async if "async" in adapter.ways else adapter.run_stream
+        asyncio.run(run(agent, "go"))
+    return (time.process_time() - start) / CALLS
+
+
+def make_other_hooks() -> Hooks:
+    """Return hooks for another tool."""
+    hooks = Hooks()
+    for _ in range(COUNT):
+        hooks.before_tool(match="web_search")(lambda context: None)
+    return hooks
+
+
+def make_one_hook() -> Hooks:
+    hooks = Hooks()
+
+    @hooks.before_tool
+    def look(context: ToolContext) -> None:
+        context.args.get("command")
+
+    return hooks
+
+
+def make_file_hooks() -> Hooks:
+    """Return the file hooks of the scratch home, which are for another tool."""
+    hooks = Hooks()
+    hooks.load()
+    return hooks
+
+
+@contextmanager
+def enter_scratch_home() -> Iterator[None]:
+    """Be in a home with file hooks for another tool."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(COUNT):
+            hook = Path(folder) / f"config/agents/hooks/other-{number}"
+            (hook / "scripts").mkdir(parents=True)
+            (hook / "HOOK.md").write_text(HOOK.format(name=hook.name))
+            script = hook / "scripts/run.sh"
+            script.write_text("#!/bin/sh\nexit 0\n")
+            script.chmod(0o755)
+        (Path(folder) / "work").mkdir()
+        os.environ |= {f"XDG_{kind}_HOME": f"{folder}/{kind.lower()}" for kind in ("CONFIG", "CACHE", "STATE", "DATA")}
+        os.environ["HOME"] = folder
+        os.chdir(Path(folder) / "work")
+        yield
+        os.chdir(ROOT)
+
+
+CASES: dict[str, Callable[[], Hooks]] = {
+    f"{COUNT} Python hooks that do not match": make_other_hooks,
+    "one Python hook": make_one_hook,
+    f"{COUNT} file hooks that do not match": make_file_hooks,
+}
+
+
+def measure(adapter: Adapter, rounds: int) -> dict[str, Any]:
+    """Return, for each case, the ratio to the agent without a bridge; all cases take turns."""
+    options: dict[str, dict[str, Any] | None] = {"": None}
+    options |= {name: {"hooks": make()} for name, make in CASES.items()}
+    times: dict[str, list[float]] = {name: [] for name in options}
+    for number in range(rounds + 2):
+        for name, given in options.items():
+            seconds = run_once(adapter, given)
+            # The first rounds only warm up.
+            if number > 1:
+                times[name].append(seconds)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    bare = medians.pop("")
+    ratios = {name: statistics.median(a / b for a, b in zip(times[name], times[""], strict=True)) for name in medians}
+    return {"bare_ms": round(bare * 1000, 3), "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    rounds = parser.parse_args().rounds
+    adapters = choose_adapters()
+    with enter_scratch_home():
+        print(json.dumps({adapter.name: measure(adapter, rounds) for adapter in adapters}))
+
+
+if __name__ == "__main__":
+    main()
