@@ -315,7 +315,9 @@ class BoathookPlugin(BasePlugin):
         call, confirmation = ToolCall(tool.name, {**tool_args}, call_id), tool_context.tool_confirmation
         if confirmation is not None:
             run.answer_call(call, is_allowed=confirmation.confirmed)
-        if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(tool, tool_args, tool_context):
+        if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(
+            tool, tool_args, tool_context
+        ):
             # The tool's own question comes first, and the answer is for both.
             outcome, is_made = await run.adecide(call), False
         else:
