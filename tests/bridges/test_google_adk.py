@@ -16,6 +16,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool, google_search
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.workflow import START, Workflow
 from google.genai import types
 from pydantic import BaseModel
 
@@ -161,6 +162,25 @@ def test_middleware_around_tools_is_refused_when_it_is_attached(hooks: Hooks) ->
 def test_it_cannot_be_attached_twice(hooks: Hooks) -> None:
     with pytest.raises(ValueError, match="boathook"):
         make_runner(make_agent("done"), BoathookPlugin(hooks), BoathookPlugin(hooks))
+
+
+class Answering(BasePlugin):
+    """A plugin that answers in place of those after it."""
+
+    async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> Any:
+        return user_message
+
+
+def test_a_plugin_that_could_answer_before_the_hooks_are_asked_is_refused(hooks: Hooks) -> None:
+    hooks.turn_start(lambda context: Outcome.block("no prompts today"))
+    agent = make_agent("done")
+    with pytest.raises(RuntimeError, match="the plugin 'answering' is before boathook"):
+        run(agent, Answering(name="answering"), BoathookPlugin(hooks))
+    with pytest.raises(RuntimeError, match="no prompts today"):
+        run(agent, BoathookPlugin(hooks), Answering(name="answering"))
+    assert find_script(agent).requests == []
+    # ADK does not ask the plugins that come after one that answered.
+    assert run(agent, Answering(name="answering"), BoathookPlugin(hooks, allow_unguarded=True)).output == "done"
 
 
 # Nothing fails open
@@ -330,6 +350,27 @@ def test_a_tool_that_asks_itself_is_asked_about_once(hooks: Hooks) -> None:
 def test_a_tool_that_asks_itself_and_is_refused_does_not_run(hooks: Hooks) -> None:
     events = play_own_question(hooks, is_allowed=False)
     assert (ran, events) == ([], ["pre-session", "pre-tool-call", "post-session"])
+
+
+def run_tool_node(hooks: Hooks) -> list[str]:
+    events = note_events(hooks, "pre-session", "pre-tool-call", "post-tool-call", "post-session")
+    run(Workflow(name="flow", edges=[(START, FunctionTool(bash))]), BoathookPlugin(hooks), prompt="ls")
+    return events
+
+
+def test_a_tool_that_is_a_node_of_a_workflow_is_guarded(hooks: Hooks) -> None:
+    assert run_tool_node(hooks) == ["pre-session", "pre-tool-call", "post-tool-call", "post-session"]
+    assert ran == ["ls"]
+    hooks.before_tool(match="bash")(lambda context: Outcome.block("no"))
+    run_tool_node(hooks)
+    assert ran == ["ls"]
+
+
+def test_a_question_about_a_node_of_a_workflow_is_put_to_the_program_or_is_a_block(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("may it?"))
+    assert "post-tool-call" not in run_tool_node(hooks)
+    hooks.on_ask(lambda *question: True)
+    assert "post-tool-call" in run_tool_node(hooks)
 
 
 def test_a_question_in_an_agent_in_a_tool_is_a_block(hooks: Hooks) -> None:

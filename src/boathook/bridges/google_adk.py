@@ -117,7 +117,7 @@ class BoathookPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
         """Begin the session and the turn; return the prompt as hooks left it, if they changed it."""
-        _check_run(invocation_context)
+        self._check_run(invocation_context)
         invocation = self._open_invocation(invocation_context)
         if any(part.function_response for part in user_message.parts or ()):
             invocation.run.resume()
@@ -137,10 +137,20 @@ class BoathookPlugin(BasePlugin):
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         """Begin a run that goes on without a message."""
-        _check_run(invocation_context)
+        self._check_run(invocation_context)
         if self._find_invocation(invocation_context) is None:
             self._open_invocation(invocation_context).run.resume()
         return None
+
+    def _check_run(self, context: InvocationContext) -> None:
+        config, plugins = context.run_config, context.plugin_manager.plugins
+        if context.live_request_queue is not None or (config is not None and config.support_cfc):
+            raise _NO_LIVE
+        if plugins and plugins[0] is not self and not self._attachment.allow_unguarded:
+            message = f"the plugin '{plugins[0].name}' is before boathook, and can answer so that hooks are not asked"
+            raise BridgeError(
+                message, fix="make BoathookPlugin the first of the plugins, or accept it with allow_unguarded=True"
+            )
 
     def _open_invocation(self, context: InvocationContext) -> _Invocation:
         """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
@@ -313,15 +323,17 @@ class BoathookPlugin(BasePlugin):
             if refused is not None:
                 return refused
         call, confirmation = ToolCall(tool.name, {**tool_args}, call_id), tool_context.tool_confirmation
+        # A tool that is a node of a workflow cannot wait for the answer to a plugin's question.
+        can_ask = None if tool_context.node is None else False
         if confirmation is not None:
             run.answer_call(call, is_allowed=confirmation.confirmed)
         if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(
             tool, tool_args, tool_context
         ):
             # The tool's own question comes first, and the answer is for both.
-            outcome, is_made = await run.adecide(call), False
+            outcome, is_made = await run.adecide(call, can_ask=can_ask), False
         else:
-            outcome, is_made = await run.abefore(call), True
+            outcome, is_made = await run.abefore(call, can_ask=can_ask), True
         answer = _read_refusal(outcome, tool_context)
         if answer is None and is_made:
             _replace_args(tool_args, outcome.call.args)
@@ -401,12 +413,6 @@ class BoathookPlugin(BasePlugin):
 
 def _make_key(context: InvocationContext) -> str:
     return f"{context.session.id}/{context.invocation_id}"
-
-
-def _check_run(context: InvocationContext) -> None:
-    config = context.run_config
-    if context.live_request_queue is not None or (config is not None and config.support_cfc):
-        raise _NO_LIVE
 
 
 def _check_outcome(outcome: RunOutcome[Any]) -> None:
