@@ -90,15 +90,14 @@ def convert_hooks(
     plan = _make_plan(ends, direction, project, move=move)
     files = list_files(plan, ends)
     source, target = (ends.shown_files, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
-    is_asking = bool(files) and not (dry_run or yes)
-    if is_asking and not as_json:
+    is_asking = bool(files) and not (dry_run or yes or as_json)
+    if is_asking:
         _print_rows(plan, source, is_planned=True)
-    if not dry_run and files:
-        # New hooks of a project need trust before they run, so an agent may write those.
-        if move or ends.scope == USER:
-            require_person(files=[*files, *ends.files])
-        if not confirm_change(_make_question(plan), yes=yes, default=True):
-            return 1
+    # New hooks of a project need trust before they run, so an agent may write those.
+    if files and not dry_run and (move or ends.scope == USER):
+        require_person(files=[*files, *ends.files])
+    if files and not dry_run and not confirm_change(_make_question(plan), yes=yes, default=True):
+        return 1
     renamed = {path: find_backup_path(path) for path in plan.manifests_to_rename}
     backups = [] if dry_run else apply_conversion(plan, ends, project or ends.top or None)
     if as_json:
