@@ -555,18 +555,18 @@ def bench_stack(rounds: int) -> list[Row]:
 
     pairs: list[tuple[Row, Measure, Measure]] = []
     for size in stack.SIZES:
-        ours, same = stack.hooks(size), "the same, called in a loop"
-        row = Row(f"stack of {size} sync callable{'s' * (size > 1)}", same, 2)
+        ours, same = stack.hooks(size), "the same event, hooks called in a loop"
+        row = Row(f"event for {size} sync hook{'s' * (size > 1)}", same, 2)
         pairs.append((row, stack.timed(stack.stack_of(ours).process), stack.timed(stack.plainly(ours))))
     for size in stack.SIZES:
-        awaited, same = stack.async_hooks(size), "the same, awaited in a loop"
-        row = Row(f"stack of {size} async callable{'s' * (size > 1)}", same, 2)
+        awaited, same = stack.async_hooks(size), "the same event, hooks awaited in a loop"
+        row = Row(f"event for {size} async hook{'s' * (size > 1)}", same, 2)
         plain = stack.timed_async(stack.plainly_awaited(awaited))
         pairs.append((row, stack.timed_async(stack.stack_of(awaited).aprocess), plain))
     for name, other in (("pluggy", stack.by_pluggy), ("blinker", stack.by_blinker)):
         for size in stack.SIZES:
             ours = stack.hooks(size)
-            row = Row(f"stack of {size} sync callable{'s' * (size > 1)}", f"the same by {name}", 1)
+            row = Row(f"event for {size} sync hook{'s' * (size > 1)}", f"the same by {name}", 1)
             pairs.append((row, stack.timed(stack.stack_of(ours).process), stack.timed(other(ours))))
     interleave(rounds, pairs)
     return [row for row, _, _ in pairs]
@@ -656,6 +656,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- Guards of a pack with `process: shared` run in forks of one interpreter, so that its start and its imports are paid\n"
         "  once; a fork costs more where page tables are slow, as in some virtual machines.\n"
         "- Of bridges, processor time counts; other frameworks are in [the matrix of bridges](bridges.md).\n"
+        "- An *event for hooks* is one context that is made and goes through a stack; the plain loop makes the same context.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
     )
 

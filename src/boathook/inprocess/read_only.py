@@ -14,7 +14,7 @@ def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that cannot be changed; `source` is the object that it is a copy of."""
+    """A dict that cannot be changed; `source` is the object that it is a copy of, if it is inside of another."""
 
     __slots__ = ("source",)
     source: Any
@@ -59,17 +59,22 @@ class ReadOnlySet(frozenset[Any]):
         return set, (list(self),)
 
 
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 _READ_ONLY = (ReadOnlyDict, ReadOnlyList, ReadOnlySet)
 
 
 def freeze_arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return arguments that hooks cannot change: dicts, lists and sets in them are read-only copies."""
+    if type(args) is dict and _SCALARS.issuperset(map(type, args.values())):
+        return ReadOnlyDict(args)
     frozen: Mapping[str, Any] = _freeze(args, {}, 0)
     return frozen
 
 
 def thaw_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments for the tool: its own objects where hooks changed nothing, plain copies elsewhere."""
+    if _SCALARS.issuperset(map(type, args.values())):
+        return dict(args)
     return {key: _thaw(value) for key, value in args.items()}
 
 
@@ -100,7 +105,8 @@ def _freeze(value: Any, known: dict[int, Any], depth: int) -> Any:
 def _thaw(value: Any) -> Any:
     if isinstance(value, _READ_ONLY):
         # Somebody may have changed the tool's own object after the hooks saw it; then they decided about the copy.
-        return value.source if _is_same(value.source, value) else _copy_plain(value, {})
+        source = getattr(value, "source", None)
+        return source if source is not None and _is_same(source, value) else _copy_plain(value, {})
     return tuple(map(_thaw, value)) if type(value) is tuple else value
 
 
