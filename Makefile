@@ -99,8 +99,8 @@ e2e: $(READY) ## the same hooks in five real agents, offline; HOST= for one (wri
 e2e-all: $(READY) ## the same in all nine agents that can be run
 	$(BIN)/python -m e2e.run --all $(if $(WRITE),--write)
 
-bridges: $(READY) ## the contract of the bridges in every framework, each in an environment of its own; FRAMEWORK= for one, NEWEST=1 for the newest releases (writes docs/reference/bridges.md with WRITE=1)
-	$(BIN)/python scripts/run_bridges.py $(addprefix --framework ,$(FRAMEWORK)) $(if $(NEWEST),--newest) $(if $(PIN),--pin) $(if $(WRITE),--write)
+bridges: $(READY) ## the contract of the bridges in every framework, each in an environment of its own; FRAMEWORK= for one, NEWEST=1 for the newest releases, BENCH=1 for what they cost (writes docs/reference/bridges.md with WRITE=1)
+	$(BIN)/python scripts/run_bridges.py $(addprefix --framework ,$(FRAMEWORK)) $(if $(NEWEST),--newest) $(if $(PIN),--pin) $(if $(BENCH),--bench) $(if $(WRITE),--write)
 
 docs: $(READY) ## make the generated parts of the documentation again
 	$(BIN)/python scripts/generate_docs.py

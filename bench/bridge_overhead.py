@@ -61,8 +61,12 @@ def make_other_hooks() -> Hooks:
     """Return hooks for another tool."""
     hooks = Hooks()
     for _ in range(COUNT):
-        hooks.before_tool(match="web_search")(lambda _: None)
+        hooks.before_tool(match="web_search")(_ignore)
     return hooks
+
+
+def _ignore(context: ToolContext) -> None:
+    context.args.get("query")
 
 
 def make_one_hook() -> Hooks:
@@ -101,33 +105,32 @@ def enter_scratch_home() -> Iterator[None]:
         os.chdir(ROOT)
 
 
-CASES: dict[str, Callable[[], Hooks]] = {
-    f"{COUNT} Python hooks that do not match": make_other_hooks,
-    "one Python hook": make_one_hook,
-    f"{COUNT} file hooks that do not match": make_file_hooks,
+# How to make the hooks of each case, and the goal as a ratio.
+CASES: dict[str, tuple[Callable[[], Hooks], float]] = {
+    f"{COUNT} Python hooks that do not match": (make_other_hooks, 1.1),
+    "one Python hook": (make_one_hook, 1.15),
+    f"{COUNT} file hooks that do not match": (make_file_hooks, 1.1),
 }
 
 
-def measure(adapter: Adapter, rounds: int) -> dict[str, Any]:
+def measure(adapter: Adapter, rounds: int) -> dict[str, float]:
     """Return, for each case, the ratio to the agent without a bridge; all cases take turns."""
     options: dict[str, dict[str, Any] | None] = {"": None}
-    options |= {name: {"hooks": make()} for name, make in CASES.items()}
+    options |= {name: {"hooks": make()} for name, (make, _) in CASES.items()}
     times: dict[str, list[float]] = {name: [] for name in options}
-    for number in range(rounds + 2):
-        for name, given in options.items():
-            seconds = run_once(adapter, given)
-            # The first rounds only warm up.
-            if number > 1:
+    for turn in range(rounds + 2):
+        for name in options if turn % 2 else reversed(options):
+            seconds = run_once(adapter, options[name])
+            # The first turns only warm up.
+            if turn > 1:
                 times[name].append(seconds)
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    bare = medians.pop("")
-    ratios = {name: statistics.median(a / b for a, b in zip(times[name], times[""], strict=True)) for name in medians}
-    return {"bare_ms": round(bare * 1000, 3), "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()}}
+    bare = statistics.median(times.pop(""))
+    return {name: round(statistics.median(values) / bare, 2) for name, values in times.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=60)
     rounds = parser.parse_args().rounds
     adapters = choose_adapters()
     with enter_scratch_home():

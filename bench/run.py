@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -633,6 +634,23 @@ def bench_stack(rounds: int) -> list[Row]:
     return [row for row, _, _ in pairs]
 
 
+def bench_bridges(rounds: int) -> list[Row]:
+    """Measure processor time per tool call in agents of the frameworks that are installed here."""
+    import bridge_overhead as bridges
+
+    from tests.bridges.frameworks import choose_adapters
+
+    pairs: list[tuple[Row, Measure, Measure]] = []
+    with bridges.enter_scratch_home():
+        for adapter in choose_adapters():
+            for name, (make, goal) in bridges.CASES.items():
+                row = Row(f"{adapter.name}, a tool call with {name}", "the same without the bridge", goal)
+                with_hooks = partial(bridges.run_once, adapter, {"hooks": make()})
+                pairs.append((row, with_hooks, partial(bridges.run_once, adapter, None)))
+        interleave(rounds, pairs)
+    return [row for row, _, _ in pairs]
+
+
 def bench_empty(rounds: int) -> str:
     import stack
 
@@ -700,6 +718,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- Guards of a pack with `process: shared` run in forks of one interpreter, so that its start and its imports are paid\n"
         "  once. Those of the standard pack follow each other in one fork; others have a fork each, which costs more where page\n"
         "  tables are slow, as in some virtual machines. They are asked about five everyday commands in turn.\n"
+        "- Of bridges, processor time counts; other frameworks are in [the matrix of bridges](bridges.md).\n"
         "- An *event for hooks* is one context that is made and goes through a stack; the plain loop makes the same context.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
     )
@@ -711,6 +730,8 @@ BENCHES = {"entry": bench_entry, "hosts": bench_hosts, "sources": bench_sources,
 def bench_only(rows: str, folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
     if rows == "spawn":
         return bench_spawn(folder, launcher, rounds)
+    if rows == "bridges":
+        return bench_bridges(rounds)
     return BENCHES[rows](folder, launcher, rounds, installed(folder))
 
 
@@ -719,7 +740,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write docs/reference/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--only", choices=("spawn", *BENCHES), help="print these rows and nothing else")
+    parser.add_argument("--only", choices=("spawn", "bridges", *BENCHES), help="print these rows and nothing else")
     parser.add_argument(
         "--processor", action="store_true", help="count processor time, on a machine that does other work"
     )
@@ -746,6 +767,7 @@ def main() -> None:
         rows += bench_selection(options.rounds)
         rows += bench_reading(options.rounds)
         rows += bench_stack(options.rounds)
+        rows += bench_bridges(options.rounds)
         memory = "\n\n".join((text, bench_memory(folder), bench_empty(options.rounds)))
         launcher.close()
     text = report(rows, memory, options.rounds)

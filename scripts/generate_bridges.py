@@ -45,7 +45,7 @@ def write_bridges_page(made: str) -> str:
         "How to attach a bridge: [in a Python framework](../how-to/frameworks/README.md).",
         "",
     ]
-    return "\n".join([*lines, *write_tables(results)]) + "\n"
+    return "\n".join([*lines, *write_tables(results), *write_overhead(results)]) + "\n"
 
 
 def write_tables(results: list[Result]) -> Iterator[str]:
@@ -65,6 +65,19 @@ def write_tables(results: list[Result]) -> Iterator[str]:
         yield f"| **{behaviour}**: {sentence} | {' | '.join(cells)} |"
     yield ""
     yield from (f"{number}. {why}" for number, why in enumerate(reasons, 1))
+
+
+def write_overhead(results: list[Result]) -> Iterator[str]:
+    """Return the table of what bridges cost."""
+    overhead = {column: cases for result in results for column, cases in result.get("overhead", {}).items()}
+    names = list(dict.fromkeys(case for cases in overhead.values() for case in cases))
+    if not overhead:
+        return
+    yield from ("", "## What it costs", "")
+    yield "Processor time per tool call, against the same agent without the bridge (`make bridges BENCH=1`):"
+    yield from ("", f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|")
+    for column, cases in overhead.items():
+        yield f"| {column} | {' | '.join(f'{cases[name]:.2f}x' if name in cases else NO_WAY for name in names)} |"
 
 
 def list_ways(cells: dict[str, dict[str, str]]) -> list[str]:
@@ -125,4 +138,5 @@ def make_result(framework: str, report: dict[str, Any]) -> tuple[Result, list[st
 
 def format_tables(results: Iterable[Result]) -> str:
     """Return the tables for a terminal."""
-    return "\n".join(write_tables([*results]))
+    known = [*results]
+    return "\n".join([*write_tables(known), *write_overhead(known)])

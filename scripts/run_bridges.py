@@ -64,6 +64,7 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--framework", action="append", choices=list_frameworks(), help="only this one")
     parser.add_argument("--newest", action="store_true", help="with the newest releases instead of the pinned ones")
+    parser.add_argument("--bench", action="store_true", help="measure what each bridge costs per tool call, too")
     parser.add_argument("--pin", action="store_true", help="write what is installed into tests/bridges/pins")
     parser.add_argument(
         "--write", action="store_true", help="write tests/bridges/results and docs/reference/bridges.md"
@@ -87,6 +88,8 @@ def try_framework(name: str, options: argparse.Namespace) -> Trial:
             trial.failures.append("there is no adapter yet")
             return trial
         run_contract(trial, python)
+        if options.bench and trial.result is not None:
+            trial.result["overhead"] = measure_overhead(name, python)
         trial.failures += check_types(name, python)
     except subprocess.CalledProcessError as error:
         trial.failures.append(f"{' '.join(map(str, error.cmd))}\n{error.stdout}")
@@ -145,6 +148,15 @@ def run_contract(trial: Trial, python: Path) -> None:
         trial.failures.append(done.stdout[-8000:])
 
 
+def measure_overhead(name: str, python: Path) -> dict[str, dict[str, float]]:
+    """Return what the bridge costs per tool call, by column and case, as ratios."""
+    environment = {**os.environ, CHOICE: name}
+    command = [str(python), "bench/bridge_overhead.py"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    ratios: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return ratios
+
+
 def check_types(name: str, python: Path) -> list[str]:
     """Check the types of a bridge against the framework itself, which the environment of `make check` does not have."""
     path = ROOT / f"src/boathook/bridges/{name.replace('-', '_')}.py"
@@ -158,13 +170,18 @@ def find_changes(results: list[Result]) -> Iterator[str]:
     """Return a line for each framework that is otherwise than it was written."""
     written = {result["framework"]: result for result in read_results()}
     for result in results:
-        if written.get(result["framework"]) != result:
+        before = written.get(result["framework"], {})
+        # What a bridge costs is never the same twice.
+        if any(before.get(part) != result[part] for part in ("versions", "columns")):
             yield f"{result['framework']}: otherwise than in tests/bridges/results (WRITE=1 writes it)"
 
 
 def write_results(results: list[Result]) -> None:
     RESULTS.mkdir(exist_ok=True)
+    written = {result["framework"]: result for result in read_results()}
     for result in results:
+        # Figures stay until they are measured again.
+        result.setdefault("overhead", written.get(result["framework"], {}).get("overhead", {}))
         (RESULTS / f"{result['framework']}.json").write_text(json.dumps(result, indent=1) + "\n")
     run(sys.executable, "scripts/generate_docs.py")
 

@@ -230,38 +230,37 @@ class Selector:
         self._hooks = tuple(hooks)
         self._calls = 0
         self._index: _Index | None = None
-        self._by_tool: dict[tuple[str, ...], tuple[list[int], frozenset[int]]] = {}
+        self._by_tool: dict[tuple[str, ...], frozenset[int]] = {}
 
     def select(self, event: Event) -> tuple[Hook, ...]:
         texts = InputTexts(event.tool_input)
         self._calls += 1
         candidates: Sequence[Hook] = self._hooks
-        # An index does not pay for one event; the second shows that there will be more.
-        if (
-            len(self._hooks) >= self.MIN_INDEXED_HOOKS
-            and self._calls > 1
-            and event.kind.has_tool
-            and not event.patch
-            and len(texts.texts[-1]) <= self.MAX_INDEXED_CHARS
-        ):
+        # A hook for the files of a patch may be meant by a call of another tool.
+        if event.kind.has_tool and not event.patch:
             candidates = self._find_candidates(event.tool_names, texts)
         return tuple(hook for hook in candidates if not hook.matcher.explain_mismatch(event, texts))
 
-    def _find_candidates(self, tool_names: tuple[str, ...], texts: InputTexts) -> Sequence[Hook]:
-        if self._index is None:
-            self._index = _Index(self._hooks)
-        unindexed, indexed = self._find_for_tool(tool_names, self._index)
-        hits = {number for text in texts.texts for number in self._index.find_hooks_with_word(text)}
-        return [self._hooks[number] for number in sorted([*unindexed, *(hits & indexed)])]
+    def _find_candidates(self, names: tuple[str, ...], texts: InputTexts) -> Sequence[Hook]:
+        numbers = self._find_for_tool(names)
+        # An index does not pay for one event; the second shows that there will be more.
+        is_indexed = len(self._hooks) >= self.MIN_INDEXED_HOOKS and self._calls > 1
+        if is_indexed and len(texts.texts[-1]) <= self.MAX_INDEXED_CHARS:
+            if self._index is None:
+                self._index = _Index(self._hooks)
+            index = self._index
+            hits = {number for text in texts.texts for number in index.find_hooks_with_word(text)}
+            numbers = numbers & (index.unindexed | hits)
+        return self._hooks if len(numbers) == len(self._hooks) else [self._hooks[number] for number in sorted(numbers)]
 
-    def _find_for_tool(self, tool_names: tuple[str, ...], index: _Index) -> tuple[list[int], frozenset[int]]:
-        numbers = self._by_tool.get(tool_names)
+    def _find_for_tool(self, names: tuple[str, ...]) -> frozenset[int]:
+        """Return the hooks that do not name a tool, or one of these; the rest cannot match."""
+        numbers = self._by_tool.get(names)
         if numbers is None:
             matchers = enumerate(hook.matcher for hook in self._hooks)
-            matching = frozenset(at for at, matcher in matchers if matcher.means_tool(tool_names))
-            numbers = (sorted(matching & index.unindexed), matching - index.unindexed)
+            numbers = frozenset(at for at, matcher in matchers if matcher.means_tool(names))
             if len(self._by_tool) < 256:
-                self._by_tool[tool_names] = numbers
+                self._by_tool[names] = numbers
         return numbers
 
 
