@@ -72,7 +72,7 @@ class _Invocation:
     added: dict[_Place, list[tuple[int, types.Content]]] = field(default_factory=dict)
     # The calls that are being made, by tool context, with the arguments as hooks left them.
     calls: dict[int, ToolCall] = field(default_factory=dict)
-    # What the model is told when it may not stop, by call.
+    # What the model reads when it may not stop, by call.
     feedback: dict[str, str] = field(default_factory=dict)
     is_watched: bool = False
 
