@@ -253,7 +253,7 @@ class Matcher(Value):
         return tuple(call for call in list_file_calls(event) if not self._explain_call_mismatch(call))
 
     def _explain_call_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
-        if not self.means_tool(event.tool_names):
+        if self.tool is not None and not self.means_tool(event.tool_names):
             return f"tool '{event.tool_name}' does not match '{self.tool.display_text}'"
         if self.pattern is not None and not (texts or InputTexts(event.tool_input)).has_match(self.pattern):
             return f"input does not match '{self.pattern.display_text}'"
