@@ -6,10 +6,12 @@ import inspect
 import re
 from collections.abc import Iterator
 from types import FunctionType
-from typing import Any
+from typing import Any, ForwardRef, get_args
 
 import boathook
+from boathook.agent import state as agent_state
 from boathook.core.value import Value
+from boathook.inprocess import hook_types
 
 # Which chapter a name is in, by the beginning of the module that defines it; the first that fits.
 CHAPTERS = {
@@ -54,21 +56,43 @@ def _find_chapter(module: str) -> str:
 
 def _describe_name(name: str, value: Any) -> Iterator[str]:
     yield from (f"### {name}", "")
-    if inspect.isclass(value):
+    if name in VALUES:
+        yield from (VALUES[name], "")
+    elif inspect.isclass(value):
         yield from _describe_class(name, value)
-    elif callable(value):
+    else:
         yield from _write_signature(name, value)
         yield from (_read_docstring(value), "")
-    else:
-        yield from (f"`{type(value).__name__}`. {VALUES[name]}", "")
+
+
+def _list_literals(value: Any) -> str:
+    return ", ".join(f"`{one}`" for one in get_args(value))
 
 
 # What is neither a class nor a function has no docstring.
-VALUES = {"KINDS": "Every kind of event, as rows; the [events](events.md) list them."}
+# Of bases that are not public themselves: what of them is for users.
+SHOWN_OF_BASES = {
+    "RunState": (
+        *("metadata", "is_stopped", "stop_reason", "is_session_open", "add_context", "take_context", "take_messages"),
+        *("answer", "find_question", "answer_call", "refuse_middleware"),
+    )
+}
+# Classes that something else makes.
+MADE_ELSEWHERE = ("AgentRun",)
+VALUES = {
+    "KINDS": "`tuple`. Every kind of event, as rows; the [events](events.md) list them.",
+    "EventName": "Type. Every name of an event: the [spellings](events.md), and the names of the decorators.",
+    "OnFailure": f"Type. What the failure of a hook means: {_list_literals(vars(hook_types)['OnFailure'])}.",
+    "TurnStatus": f"Type. How a turn ended: {_list_literals(vars(agent_state)['TurnStatus'])}.",
+    "AnyHook": "Type. Whatever can be a hook at an event: `AnyHook[ToolContext]` is a callable that takes the context, "
+    "async or not; middleware, which also takes `next`; or an object with `handle(context, next)`.",
+    "Next": "Type. What middleware calls to go on: with a changed context, or without one.",
+    "AsyncNext": "Type. What async middleware awaits to go on.",
+}
 
 
 def _describe_class(name: str, value: type) -> Iterator[str]:
-    has_own_signature = not issubclass(value, BaseException | int)
+    has_own_signature = not issubclass(value, BaseException | int) and name not in MADE_ELSEWHERE
     yield from _write_signature(name, value, "class ") if has_own_signature else _write_class_line(name, value)
     yield from (_read_docstring(value), "")
     properties, methods = _list_members(value)
@@ -83,7 +107,8 @@ def _describe_class(name: str, value: type) -> Iterator[str]:
 
 
 def _write_class_line(name: str, value: type) -> Iterator[str]:
-    yield from ("```py", f"class {name}({', '.join(base.__name__ for base in value.__bases__)})", "```", "")
+    bases = [base.__name__ for base in value.__bases__ if base.__name__ not in SHOWN_OF_BASES]
+    yield from ("```py", f"class {name}({', '.join(bases)})" if bases else f"class {name}", "```", "")
 
 
 def _list_members(value: type) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
@@ -95,7 +120,7 @@ def _list_members(value: type) -> tuple[list[tuple[str, Any]], list[tuple[str, A
         if is_described_elsewhere or not base.__module__.startswith("boathook"):
             continue
         for name, one in vars(base).items():
-            if name.startswith("_"):
+            if name.startswith("_") or name not in SHOWN_OF_BASES.get(base.__name__, (name,)):
                 continue
             if isinstance(one, property):
                 properties[name] = one
@@ -112,7 +137,8 @@ def _write_signature(name: str, value: Any, keyword: str = "") -> Iterator[str]:
 def _format_signature(name: str, value: Any) -> str:
     is_record = inspect.isclass(value) and issubclass(value, Value)
     signature = _make_record_signature(value) if is_record else inspect.signature(value)
-    parameters = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
+    given = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
+    parameters = [part for one in given for part in _expand_fields(one, value)]
     is_class = inspect.isclass(value)
     plain = signature.replace(
         parameters=parameters, return_annotation=inspect.Signature.empty if is_class else signature.return_annotation
@@ -123,6 +149,18 @@ def _format_signature(name: str, value: Any) -> str:
     written = [_clean(str(part)) for part in _split_parameters(plain)]
     end = "" if is_class else _clean(str(plain.replace(parameters=()))[2:])
     return f"{name}(\n" + "".join(f"    {one},\n" for one in written) + f"){end}"
+
+
+def _expand_fields(parameter: inspect.Parameter, function: Any) -> Iterator[inspect.Parameter]:
+    """Return the keywords that `**fields` stands for, if its annotation says it."""
+    found = re.match(r"Unpack\[(\w+)", str(parameter.annotation))
+    if found is None:
+        yield parameter
+        return
+    fields = getattr(inspect.getmodule(function), found.group(1))
+    for name, kind in fields.__annotations__.items():
+        text = kind.__forward_arg__ if isinstance(kind, ForwardRef) else str(kind)
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_Shortened("…"), annotation=text)
 
 
 def _make_record_signature(value: type[Value]) -> inspect.Signature:

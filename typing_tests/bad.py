@@ -19,6 +19,7 @@ from boathook import (
     SubagentContext,
     ToolCall,
     ToolContext,
+    TurnResult,
 )
 
 hooks = Hooks()
@@ -159,6 +160,20 @@ hooks.before_tool(timeout="5 s")  # error
 hooks.before_tool(on_failure="ignore")  # error
 hooks.add("PreToolUse", nothing, on_failure="ignore")  # error
 hooks.befor_tool(nothing)  # error
+hooks.on("PreTolUse")  # error
+hooks.on("PreToolUse", prioritty=5)  # error
+
+
+def stop_hook(context: StopContext) -> None: ...
+def tool_hook(context: ToolContext) -> None: ...
+def flag_hook(context: ToolContext) -> bool:
+    return True
+
+
+hooks.on("PreToolUse")(stop_hook)  # error
+hooks.on("Stop", priority=3)(tool_hook)  # error
+hooks.add("PreTolUse", tool_hook)  # error
+hooks.add("PreToolUse", 3)  # error
 Hooks(on_failure="ignore")  # error
 
 
@@ -184,6 +199,18 @@ text: str = ToolContext.before("bash", {}).replace(args={})  # error
 other: StopContext = ToolContext.before("bash", {}).replace(args={})  # error
 ToolContext.before("bash", {}).add_context(5)  # error
 ToolContext.before("bash")  # error
+
+
+Outcome.allow(5)  # error
+ToolContext.before("bash", {}, sesion_id="a")  # error
+ToolContext.before("bash", {}, session_id=5)  # error
+ToolContext.before("bash", {}).replace(nam="other")  # error
+ToolContext.before("bash", {}).replace(prompt="x")  # error
+StopContext.before().replace(reason="x")  # error
+StopContext.before(reson="x")  # error
+ExecutionContext.on_start({"a": 1})  # error
+ExecutionContext.on_start("x").replace(prompt=5)  # error
+SessionContext.on_start(modell="x")  # error
 
 
 # Guards
@@ -238,11 +265,14 @@ def ask_without_reason(context: ToolContext) -> bool:
 Stack().with_(read, priority="high")  # error
 Stack().with_(read, prioritty=5)  # error
 Stack().process({"tool_name": "bash"})  # error
+Stack().with_(tool_hook, on="PreTolUse")  # error
+Stack().with_(tool_hook, on_failure="ignore")  # error
+Stack().with_(3)  # error
+Stack().process(ExecutionContext.on_start("x")).context.args  # error
 Stack().with_ask(ask_without_reason)  # error
 
 
-def stop_hook(context: StopContext) -> None: ...
-def tool_hook(context: ToolContext) -> None: ...
+def other_state(context: ToolContext[str]) -> None: ...
 def step_hook(context: StepContext) -> None: ...
 def state_hook(state: AgentState) -> AgentState:
     return state
@@ -262,10 +292,47 @@ AgentBuilder().on_agent_failed(tool_hook)  # error
 AgentBuilder().on_before_step(step_hook)  # error
 AgentBuilder().on_after_step(wrong_state_hook)  # error
 AgentBuilder().on_before_tool_use(tool_hook, priority="high")  # error
-AgentBuilder().on_before_tool_use(tool_hook, matcher=5)  # error
+AgentBuilder().on_before_tool_use(tool_hook, match=5)  # error
 AgentBuilder().on_before_tool_use()  # error
-AgentBuilder().on_stop(stop_hook, matcher="bash")  # error
+AgentBuilder().on_before_tool_use(flag_hook)  # error
+AgentBuilder().on_before_tool_use(other_state)  # error
+AgentBuilder().add_hook("PreTolUse", tool_hook)  # error
+AgentBuilder().add_hook("PreToolUse", 3)  # error
+AgentBuilder().add_hook("PreToolUse", tool_hook, prioritee=3)  # error
+AgentBuilder().add_hook("PreToolUse", tool_hook, on_failure="ignore")  # error
+AgentBuilder().on_before_tool_use(tool_hook, matcher="bash")  # error
+AgentBuilder().on_stop(stop_hook, match="bash")  # error
 AgentBuilder().with_hooks(tool_hook)  # error
 AgentBuilder().with_permission(ask_without_reason)  # error
 failure: FailureContext = FailureContext.of("broken")  # error
 kid: SubagentContext = SubagentContext.on_start(5)  # error
+
+
+# Runs
+
+
+class MyState:
+    mode = "careful"
+
+
+run = Hooks[MyState]().run("s", state=MyState())
+Hooks[MyState]().run(state="text")  # error
+run.state.nothing  # error
+run.prompt(5)  # error
+run.prompt("x").context.args  # error
+run.tool("bash", tool_hook)  # error
+run.tool(ToolCall("bash"), 5)  # error
+run.tool(ToolCall("bash"), lambda call: call.nothing)  # error
+run.tool(ToolCall("bash"), tool_hook, can_ask="yes")  # error
+run.stop("x").context.result  # error
+run.answer("token", "yes")  # error
+run.fire({"event": "x"})  # error
+result_text: int = run.tool(ToolCall("bash"), lambda call: call.name).text  # error
+
+
+def reads_state(context: ToolContext[MyState]) -> None:
+    context.state.nothing  # error
+
+
+def ends() -> TurnResult:
+    return TurnResult("finished")  # error

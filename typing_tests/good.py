@@ -7,7 +7,9 @@ from typing import Any, TypeVar, assert_type
 
 from boathook import (
     AgentBuilder,
+    AgentRun,
     AgentState,
+    AskRequest,
     CompactionContext,
     Context,
     ExecutionContext,
@@ -15,6 +17,7 @@ from boathook import (
     Hooks,
     NotificationContext,
     Outcome,
+    RunOutcome,
     SessionContext,
     Stack,
     StepContext,
@@ -22,6 +25,8 @@ from boathook import (
     SubagentContext,
     ToolCall,
     ToolContext,
+    ToolOutcome,
+    TurnStatus,
     all_of,
     event_is,
     tool_kind,
@@ -279,7 +284,7 @@ def watched(state: AgentState) -> None: ...
 
 builder = (
     AgentBuilder()
-    .on_before_tool_use(blocking, priority=100, matcher="bash")
+    .on_before_tool_use(blocking, priority=100, match="bash")
     .on_before_tool_use(lambda context: Outcome.block(context.name))
     .on_before_tool_use(awaited)
     .on_after_tool_use(changing)
@@ -295,6 +300,67 @@ builder = (
     .with_tools(read, write)
 )
 assert_type(builder, AgentBuilder)
+
+
+# States with a class
+
+
+class MyState:
+    mode = "careful"
+
+
+typed = Hooks[MyState]()
+
+
+@typed.before_tool(match="bash|shell")
+def by_mode(context: ToolContext[MyState]) -> Outcome | None:
+    assert_type(context.state, MyState)
+    return Outcome.block("no") if context.state.mode == "careful" else Outcome.allow()
+
+
+@typed.on("turn_start")
+def at_turn(context: ExecutionContext[MyState]) -> ExecutionContext[MyState]:
+    assert_type(context.state.mode, str)
+    return context.replace(prompt=context.prompt.strip())
+
+
+typed.on("Stop")(lambda context: Outcome.block(context.final_message or ""))
+typed.on("tool_failed", match="bash")(lambda context: Outcome.block(str(context.error)))
+typed.add("permission", by_mode, priority=3)
+stack.with_(by_mode, on="before_tool")
+event_is("before_step", "on_failure", "PostToolUse")
+
+with_state = AgentBuilder().on_before_tool_use(lambda context: Outcome.block(str(context.state.step_count)))
+with_state = with_state.on_before_tool_use(around, match="bash").on_stop(around_anything)
+with_state = with_state.add_hook("before_step", step, priority=3, match=where(bool))
+assert_type(with_state.build().run("go").status, TurnStatus)
+
+
+# Runs
+
+
+def operate(call: ToolCall) -> str:
+    return call.name
+
+
+async def uses_runs() -> None:
+    run = typed.run("s", state=MyState(), names={"bash": "Shell"}, can_ask=True)
+    assert_type(run, AgentRun[MyState])
+    assert_type(run.state, MyState)
+    assert_type(run.prompt("go").context, ExecutionContext[MyState])
+    assert_type(run.prompt("go").context.additional_context, tuple[str, ...])
+    outcome = run.tool(ToolCall("bash", {}), operate)
+    assert_type(outcome, ToolOutcome)
+    assert_type(outcome.context, ToolContext)
+    assert_type(outcome.ask, AskRequest | None)
+    assert_type(outcome.proceeds, bool)
+    assert_type((await run.atool(ToolCall("bash"), operate)).text, str)
+    assert_type((await run.afire(StepContext.before(0))).context, StepContext)
+    assert_type(run.fire(NotificationContext.of("look")), RunOutcome[NotificationContext])
+    assert_type(run.take_context(), tuple[str, ...])
+    assert_type(hooks.find_run("token"), AgentRun[Any] | None)
+    async with run as same:
+        assert_type(same, AgentRun[MyState])
 
 
 # The shell reader

@@ -24,7 +24,7 @@ class Retry:
         wait = self.wait
         for _ in range(self.times - 1):
             outcome = next(context)
-            if outcome.is_final or not isinstance(outcome.context.error, self.on):
+            if outcome.is_blocked or not isinstance(outcome.context.error, self.on):
                 return outcome
             self.sleep(wait)
             wait *= 2

@@ -304,9 +304,7 @@ def test_a_guard_that_a_subagent_brings_is_not_lost() -> None:
             text_tool("deploy", ran=ran, needs_permission=True),
         ),
     )
-    helper = helper.on_before_tool_use(lambda _: Outcome.block("never"), matcher="wipe").with_permission(
-        lambda *_: False
-    )
+    helper = helper.on_before_tool_use(lambda _: Outcome.block("never"), match="wipe").with_permission(lambda *_: False)
     builder, _ = agent_of(child(), "done")
     builder.with_subagent("helper", helper.build()).build().run("go")
     assert ran == []

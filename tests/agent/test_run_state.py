@@ -350,7 +350,7 @@ def test_a_hook_that_raises_at_a_failure_does_not_hide_it() -> None:
 def test_a_hook_that_raises_inside_a_subagent_is_not_an_error_of_a_tool() -> None:
     builder, model = agent_of(child(), "done", tools=(text_tool("work"),), helper=(call("work"), "found"))
     with pytest.raises(KeyError, match="oops"):
-        builder.on_before_tool_use(raises, matcher="work").build().run("go")
+        builder.on_before_tool_use(raises, match="work").build().run("go")
     assert len(model.requests) == 1
 
 

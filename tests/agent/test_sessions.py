@@ -234,13 +234,13 @@ def test_a_stop_ends_calls_that_run_at_the_same_time() -> None:
 
     tools = (Tool("wait", "", wait), Tool("work", "", work))
     builder, _, _ = watched((call("wait"), call("work")), "done", tools=tools)
-    result = builder.on_after_tool_use(lambda _: Outcome.stop(NO), matcher="work").build().run("go")
+    result = builder.on_after_tool_use(lambda _: Outcome.stop(NO), match="work").build().run("go")
     assert (shown(result), cancelled) == (f"stopped: {NO}", ["wait"])
 
 
 def test_a_stop_inside_a_subagent_ends_the_whole_run() -> None:
     builder, witness, model = watched(child(), "done", tools=(text_tool("work"),), helper=(call("work"), "found"))
-    with builder.on_before_tool_use(lambda _: Outcome.stop(NO), matcher="work").build().session() as session:
+    with builder.on_before_tool_use(lambda _: Outcome.stop(NO), match="work").build().session() as session:
         assert shown(session.run("go")) == f"stopped: {NO}"
         with pytest.raises(Stopped):
             session.run("go on")

@@ -51,7 +51,7 @@ def a_run() -> tuple[Witness, list[Any]]:
     witness = Witness()
     agent = (
         builder.with_hooks(witness.stack)
-        .on_before_tool_use(lambda _: Outcome.block("never"), matcher="wipe")
+        .on_before_tool_use(lambda _: Outcome.block("never"), match="wipe")
         .on_stop(lambda context: None if context.was_refused else Outcome.block("document it"))
         .with_permission(lambda context, reason: True)
         .with_limits(token_budget=BUDGET)

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from boathook.agent.adapters import make_state_hook
 from boathook.agent.builtin_tools import BUILTIN_TOOLS, Tool, make_tool
@@ -17,7 +17,9 @@ from boathook.agent.state import AgentState
 from boathook.core.event import EventKind
 from boathook.errors import ConfigError
 from boathook.inprocess.contexts import ExecutionContext, FailureContext, StopContext, SubagentContext, ToolContext
-from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.event_names import EventName
+from boathook.inprocess.hook_types import AnyHook
+from boathook.inprocess.hooks import HookOptions, Hooks
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.stack import Ask, Stack
@@ -96,7 +98,7 @@ class AgentBuilder:
         """Let a callable observe what happens."""
         return self._with(listener=listener)
 
-    def with_hooks(self, hooks: Hooks | Stack) -> Self:
+    def with_hooks(self, hooks: Hooks[Any] | Stack) -> Self:
         """Add in-process hooks that were declared elsewhere, with the file hooks they loaded and their `ask`."""
         stack = hooks if isinstance(hooks, Stack) else hooks.stack
         engine = stack.engine or self.stack.engine
@@ -108,24 +110,24 @@ class AgentBuilder:
 
         return self._with(stack=self.stack.with_engine(load(project, **fields)))
 
-    def add_hook(self, event: str | EventKind, hook: Any, **fields: Any) -> Self:
+    def add_hook(self, event: EventName | EventKind, hook: AnyHook[Any], **options: Unpack[HookOptions]) -> Self:
         """Add a hook for any event; takes priority, match, timeout, on_failure and max_rounds."""
-        hooks = Hooks()
-        hooks.add(event, hook, **fields)
+        hooks = Hooks[AgentState]()
+        hooks.add(event, hook, **options)
         return self.with_hooks(hooks)
 
     def on_before_tool_use(
-        self, callback: Callable[[ToolContext], Any], priority: int = 0, matcher: MatchLike | None = None
+        self, callback: AnyHook[ToolContext[AgentState]], priority: int = 0, match: MatchLike | None = None
     ) -> Self:
         """Call a callback before a tool runs; it may block the call or change its arguments."""
-        return self.add_hook("PreToolUse", callback, priority=priority, match=matcher)
+        return self.add_hook("PreToolUse", callback, priority=priority, match=match)
 
     def on_after_tool_use(
-        self, callback: Callable[[ToolContext], Any], priority: int = 0, matcher: MatchLike | None = None
+        self, callback: AnyHook[ToolContext[AgentState]], priority: int = 0, match: MatchLike | None = None
     ) -> Self:
         """Call a callback after a tool ran, also when it failed; it may change a result."""
-        both = self.add_hook("PostToolUse", callback, priority=priority, match=matcher)
-        return both.add_hook("PostToolUseFailure", callback, priority=priority, match=matcher)
+        both = self.add_hook("PostToolUse", callback, priority=priority, match=match)
+        return both.add_hook("PostToolUseFailure", callback, priority=priority, match=match)
 
     def on_before_step(self, callback: StateHook, priority: int = 0) -> Self:
         """Call a callback with the state before a step; it may return another state."""
@@ -135,25 +137,25 @@ class AgentBuilder:
         """Call a callback with the state after a step; it may return another state."""
         return self.add_hook("AfterStep", make_state_hook(callback), priority=priority)
 
-    def on_execution_start(self, callback: Callable[[ExecutionContext], Any], priority: int = 0) -> Self:
+    def on_execution_start(self, callback: AnyHook[ExecutionContext[AgentState]], priority: int = 0) -> Self:
         """Call a callback when a turn begins."""
         return self.add_hook("ExecutionStart", callback, priority=priority)
 
-    def on_execution_end(self, callback: Callable[[ExecutionContext], Any], priority: int = 0) -> Self:
+    def on_execution_end(self, callback: AnyHook[ExecutionContext[AgentState]], priority: int = 0) -> Self:
         """Call a callback when a turn has ended."""
         return self.add_hook("ExecutionEnd", callback, priority=priority)
 
     def on_stop(
-        self, callback: Callable[[StopContext], Any], priority: int = 0, max_rounds: int = DEFAULT_MAX_ROUNDS
+        self, callback: AnyHook[StopContext[AgentState]], priority: int = 0, max_rounds: int = DEFAULT_MAX_ROUNDS
     ) -> Self:
         """Call a callback when the agent wants to stop; a block sends it back to work."""
         return self.add_hook("Stop", callback, priority=priority, max_rounds=max_rounds)
 
-    def on_subagent_stop(self, callback: Callable[[SubagentContext], Any], priority: int = 0) -> Self:
+    def on_subagent_stop(self, callback: AnyHook[SubagentContext[AgentState]], priority: int = 0) -> Self:
         """Call a callback when a subagent has finished; a block sends it back to work."""
         return self.add_hook("SubagentStop", callback, priority=priority)
 
-    def on_agent_failed(self, callback: Callable[[FailureContext], Any], priority: int = 0) -> Self:
+    def on_agent_failed(self, callback: AnyHook[FailureContext[AgentState]], priority: int = 0) -> Self:
         """Call a callback when an error ended a turn."""
         return self.add_hook("AgentFailed", callback, priority=priority)
 

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from boathook.agent import state as states
 from boathook.agent.builtin_tools import Tool, ToolError, Workplace, run_to_end
 from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
-from boathook.agent.state import NO_TOOL_CALLS, AgentState, Step, ToolResult, TurnResult, join_reasons, make_tool_result
+from boathook.agent.state import (
+    NO_TOOL_CALLS,
+    AgentState,
+    Step,
+    ToolResult,
+    TurnResult,
+    TurnStatus,
+    join_reasons,
+    make_tool_result,
+)
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, Stopped
 from boathook.inprocess import contexts
@@ -124,7 +133,7 @@ class Loop:
             await self._report_failure(error)
             raise
         reason = self.stop_text or self._lifted_reason
-        lifted = states.GATE_LIFTED if self._lifted_reason else states.DONE
+        lifted: TurnStatus = states.GATE_LIFTED if self._lifted_reason else states.DONE
         yield self._make_result(states.STOPPED if self.stop_text else lifted, reason)
 
     def _add_prompt(self, prompt: str, *notes: str) -> None:
@@ -132,7 +141,7 @@ class Loop:
         self._prompt = Message(USER, prompt)
         self.add_messages(self._prompt)
 
-    def _make_result(self, status: str, reason: str) -> TurnResult:
+    def _make_result(self, status: TurnStatus, reason: str) -> TurnResult:
         messages, self.messages = tuple(self.messages), []
         return TurnResult(status, self.last_text, reason, self.state.steps, messages, self._stop_reason)
 
@@ -155,7 +164,7 @@ class Loop:
             error.add_note(f"a hook failed at turn-failure: {type(hook_error).__name__}: {hook_error}")
 
     async def _end_turn(self, prompt: str, seconds: float) -> None:
-        fields = {"final_message": self.last_text or None, "step_count": self.state.step_count}
+        fields: dict[str, Any] = {"final_message": self.last_text or None, "step_count": self.state.step_count}
         fields |= {"duration_seconds": round(seconds), **self.common_fields}
         try:
             outcome = await self._fire_and_note(ExecutionContext.on_end(prompt, **fields))
@@ -381,7 +390,7 @@ class SubagentLoop(Loop):
 
     async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
         """Ask hooks whether the subagent may stop; a refusal has the same limits as for the main agent."""
-        fields = {"type": self._name, "result": self.last_text}
+        fields: dict[str, Any] = {"type": self._name, "result": self.last_text}
         context = contexts.SubagentContext.on_stop(self._name, self._task, **fields, **self.common_fields)
         outcome, final = await self.fire(context)
         is_too_often = refusals >= self.agent.max_rounds

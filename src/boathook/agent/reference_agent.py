@@ -162,7 +162,7 @@ class Session:
         loop = self._loop
         if self.agent.system:
             loop.add_messages(Message(SYSTEM, self.agent.system))
-        fields = {"model": self.agent.model.name, "source": self._source, "args": self._args}
+        fields: dict[str, Any] = {"model": self.agent.model.name, "source": self._source, "args": self._args}
         outcome, begun = await loop.fire(SessionContext.on_start(**fields, **loop.common_fields))
         if outcome.is_blocked:
             raise Blocked(join_reasons(outcome))
@@ -178,7 +178,7 @@ class Session:
     async def _end(self, reason: str) -> None:
         loop = self._loop
         seconds = round(time.monotonic() - self._started)
-        fields = {"exit_reason": reason, "total_steps": self._steps, "duration_seconds": seconds}
+        fields: dict[str, Any] = {"exit_reason": reason, "total_steps": self._steps, "duration_seconds": seconds}
         try:
             with suppress(Stopped):
                 await loop.fire(SessionContext.on_end(**fields, **loop.common_fields))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Literal, Self
 
 from boathook.agent.model import Message, Reply
 from boathook.core.json_text import dumps
@@ -15,8 +15,12 @@ from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.read_only import thaw_arguments
 
+TurnStatus = Literal["done", "blocked", "stopped", "gate_lifted"]
 # How a turn ends.
-DONE, BLOCKED, STOPPED, GATE_LIFTED = "done", "blocked", "stopped", "gate_lifted"
+DONE: Final = "done"
+BLOCKED: Final = "blocked"
+STOPPED: Final = "stopped"
+GATE_LIFTED: Final = "gate_lifted"
 # Why an agent stops.
 NO_TOOL_CALLS, TOOL_REJECTED, MAX_STEPS_REACHED = "no_tool_calls", "tool_rejected", "max_steps"
 
@@ -51,7 +55,7 @@ class TurnResult:
     `stop_reason` is why the agent stopped.
     """
 
-    status: str
+    status: TurnStatus
     text: str = ""
     reason: str = ""
     steps: tuple[Step, ...] = ()

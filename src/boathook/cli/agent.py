@@ -231,7 +231,8 @@ def run_session(
 def _run_turn(session: Session, prompt: str, trace: Trace) -> str:
     trace.on_turn(prompt)
     result = session.run(prompt)
-    status, reason = result.status, result.reason
+    status: str = result.status
+    reason = result.reason
     if status in (DONE, GATE_LIFTED) and (unfinished_reason := trace.find_unfinished_reason(result)):
         status, reason = _UNFINISHED, unfinished_reason
     trace.on_end(status, reason, result.text)

@@ -85,7 +85,7 @@ def _run_agent(engine: Engine, project: str) -> int:
     write_file = dataclasses.replace(WRITE_FILE, needs_permission=False)
     base = AgentBuilder().with_model(ScriptedModel(iter_moves())).with_tools(shell, write_file).in_dir(project)
     builder = assemble_agent(base, engine, trace, lambda _context, _reason: False)
-    builder = builder.on_before_tool_use(block_promises_visibly, matcher="WriteFile")
+    builder = builder.on_before_tool_use(block_promises_visibly, match="WriteFile")
     return run_session(builder.build(), iter([DEMO_TASK]), trace)
 
 

@@ -66,7 +66,8 @@ class Outcome(_Base[ContextT_co]):
     """A decision with its effects. `|` combines two outcomes; `Outcome()` changes nothing.
 
     `all_reasons` has the reasons of every decision, `reasons` those of the winning one. In-process hooks make outcomes with
-    `proceed`, `block`, `stop` and `ask`; `context` is then the context to continue with, which `Stack.process` always returns.
+    `proceed`, `allow`, `block`, `stop` and `ask`; `context` is then the context to continue with. `Stack.process` always
+    returns one.
     """
 
     decision: Decision = Decision.NONE
@@ -82,6 +83,11 @@ class Outcome(_Base[ContextT_co]):
     def proceed(cls, context: Any = None) -> Outcome[Any]:
         """Continue, with a changed context or the one that was given."""
         return NOTHING if context is None else cls(context=context)
+
+    @classmethod
+    def allow(cls, reason: str = "") -> Outcome[Any]:
+        """Continue without asking for permission, unless another hook objects."""
+        return Outcome(Decision.ALLOW, ((Decision.ALLOW, reason),) if reason else ())
 
     @classmethod
     def block(cls, reason: str) -> Outcome[Any]:

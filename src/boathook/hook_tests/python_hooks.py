@@ -89,20 +89,20 @@ def _ask(hook: Any, case: Case, root: ScratchRoot) -> CaseResult:
 
 
 def _observe(hook: Any, case: Case, scratch: ScratchFolder) -> Observed:
-    stack = hook.stack if isinstance(hook, Hooks) else hook if isinstance(hook, Stack) else None
+    stack: Stack | None = hook.stack if isinstance(hook, Hooks) else hook if isinstance(hook, Stack) else None
     kinds = [kind for layer in stack.layers for kind in layer.kinds or ()] if stack else []
     row = Hook("in-process", kinds[0] if kinds else PRE_TOOL, "", USER, Script(""), "", find_hook_dialect(NATIVE))
     event = make_case_event(case, row, scratch.project)
-    stack = stack or Stack().with_(hook() if isinstance(hook, type) else hook, on=event.kind)
+    function: Any = hook() if isinstance(hook, type) else hook
+    stack = stack or Stack().with_(function, on=event.kind)
     context = make_context(event)
     is_asked = any(
         (layer.kinds is None or event.kind in layer.kinds) and (layer.match is None or layer.match(context))
         for layer in stack.layers
     )
-    outcome = stack.process(context)
-    after = event if outcome.context is None else outcome.context.to_event()
-    added = () if outcome.context is None else outcome.context.additional_context
-    outcome = outcome.replace(contexts=(*outcome.contexts, *added))
+    outcome = stack.process(context, can_ask=True)
+    after = event if outcome.context is context else outcome.context.to_event()
+    outcome = outcome.replace(contexts=(*outcome.contexts, *outcome.context.additional_context))
     runs = (Run(row, OK, outcome),) if is_asked else ()
     original = context.to_event()
     main_key = choose_main_key(case, event.tool_name, row) if event.kind.has_tool else ""

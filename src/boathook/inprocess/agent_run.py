@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from boathook.inprocess.contexts import Context, ExecutionContext, SessionContext, StopContext, SubagentContext
+from boathook.inprocess.contexts import Context, ExecutionContext, SessionContext, StateT, StopContext, SubagentContext
 from boathook.inprocess.drivers import ASYNC, SYNC, finish_despite_cancel, run_sync
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_flow import INTERRUPTED, RunFlow
@@ -14,11 +14,10 @@ from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
 from boathook.inprocess.run_state import RunState
 
 _ContextT = TypeVar("_ContextT", bound=Context)
-_StopOutcome = RunOutcome[StopContext] | RunOutcome[SubagentContext]
 _Passes = tuple[type[BaseException], ...]
 
 
-class AgentRun(RunState):
+class AgentRun(RunState[StateT]):
     """One run of an agent: a session, its turns and their tool calls. Make it with `hooks.run(…)`.
 
     Methods with an `a` before their name do the same in an event loop. Several calls may be made at once. In a `with` or
@@ -35,19 +34,19 @@ class AgentRun(RunState):
         """Return the events as coroutines for an event loop."""
         return RunFlow(self, ASYNC)
 
-    def begin(self) -> RunOutcome[SessionContext]:
+    def begin(self) -> RunOutcome[SessionContext[StateT]]:
         """Begin the session, if it has not begun; `prompt` does it, too."""
         return run_sync(self.sync_flow.begin())
 
-    async def abegin(self) -> RunOutcome[SessionContext]:
+    async def abegin(self) -> RunOutcome[SessionContext[StateT]]:
         """Do the same in an event loop."""
         return await self.async_flow.begin()
 
-    def prompt(self, text: str) -> RunOutcome[ExecutionContext]:
+    def prompt(self, text: str) -> RunOutcome[ExecutionContext[StateT]]:
         """Begin a turn, and the session if it has not begun. Go on with `outcome.context.prompt` if it proceeds."""
         return run_sync(self.sync_flow.prompt(text))
 
-    async def aprompt(self, text: str) -> RunOutcome[ExecutionContext]:
+    async def aprompt(self, text: str) -> RunOutcome[ExecutionContext[StateT]]:
         """Do the same in an event loop."""
         return await self.async_flow.prompt(text)
 
@@ -109,14 +108,18 @@ class AgentRun(RunState):
         """Do the same in an event loop."""
         return await self.async_flow.after_failure(call, error)
 
-    def stop(self, text: str | None = None, *, can_continue: bool = True, reason: str = "") -> _StopOutcome:
+    def stop(
+        self, text: str | None = None, *, can_continue: bool = True, reason: str = ""
+    ) -> RunOutcome[StopContext[StateT]] | RunOutcome[SubagentContext[StateT]]:
         """Ask whether the agent may stop with this text. If it does not proceed, give the model `outcome.feedback`.
 
         Without `can_continue` (a limit was reached) nothing can send it back, and `reason` says why it stops.
         """
         return run_sync(self.sync_flow.stop(text, can_continue=can_continue, reason=reason))
 
-    async def astop(self, text: str | None = None, *, can_continue: bool = True, reason: str = "") -> _StopOutcome:
+    async def astop(
+        self, text: str | None = None, *, can_continue: bool = True, reason: str = ""
+    ) -> RunOutcome[StopContext[StateT]] | RunOutcome[SubagentContext[StateT]]:
         """Do the same in an event loop."""
         return await self.async_flow.stop(text, can_continue=can_continue, reason=reason)
 
@@ -169,7 +172,7 @@ class AgentRun(RunState):
         self.mark_resumed()
         return self
 
-    def child(self, name: str, task: str = "", *, state: Any = None) -> AgentRun:
+    def child(self, name: str, task: str = "", *, state: StateT | None = None) -> Self:
         """Return the run of a subagent in the same session: its `prompt` fires pre-subagent, its `stop` post-subagent."""
         return self.make_child(name, task, state)
 

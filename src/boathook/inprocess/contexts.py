@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypedDict, Unpack
 
 from boathook.core.event import SPELLINGS, Event, EventKind
 from boathook.core.file_writes import list_writes
@@ -18,6 +18,15 @@ from boathook.errors import HookError
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.name_map import ToolNaming
 from boathook.inprocess.read_only import ReadOnlyDict, freeze_arguments
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    StateT = TypeVar("StateT", default=Any)
+else:
+    from typing import TypeVar
+
+    StateT = TypeVar("StateT")
 
 # What a hook may change at an event; everything else has happened already.
 CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
@@ -40,14 +49,95 @@ def _get_empty() -> Mapping[str, Any]:
     return _EMPTY
 
 
+class ContextFields(TypedDict, Generic[StateT], total=False):
+    """Fields that every context has."""
+
+    session_id: str
+    work_dir: str
+    state: StateT
+    metadata: Mapping[str, Any]
+    additional_context: tuple[str, ...]
+    messages: tuple[str, ...]
+    extra: Mapping[str, Any]
+
+
+class CallFields(ContextFields[StateT], total=False):
+    """Fields of a tool call, besides its name and arguments."""
+
+    call_id: str
+    is_allowed: bool
+    naming: ToolNaming | None
+
+
+class StopFields(ContextFields[StateT], total=False):
+    """Fields of a stop."""
+
+    reason: str
+    step_count: int
+    final_message: str | None
+    block_count: int
+    refused_by: tuple[int, ...]
+
+
+class ExecutionFields(ContextFields[StateT], total=False):
+    """Fields of a turn, besides its prompt."""
+
+    final_message: str | None
+    step_count: int
+    duration_seconds: int | None
+
+
+class SessionFields(ContextFields[StateT], total=False):
+    """Fields of a session."""
+
+    model: str
+    source: str
+    exit_reason: str | None
+    total_steps: int | None
+    duration_seconds: int | None
+    args: Mapping[str, Any]
+
+
+class SubagentFields(ContextFields[StateT], total=False):
+    """Fields of a subagent, besides its name and task."""
+
+    type: str
+    result: str | None
+
+
+class CompactionFields(ContextFields[StateT], total=False):
+    """Fields of a compaction, besides its sizes."""
+
+    trigger: str
+
+
+class ToolChanges(TypedDict, total=False):
+    """What can be changed at a tool call: `args` before it, `result` after it."""
+
+    args: Mapping[str, Any]
+    result: Any
+
+
+class PromptChanges(TypedDict, total=False):
+    """What can be changed when a turn begins."""
+
+    prompt: str
+
+
+class StateChanges(TypedDict, total=False):
+    """What can be changed at a step."""
+
+    state: Any
+
+
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(Generic[StateT]):
     """An event as in-process hooks see it. `state` is the agent's own; `metadata` stays with a run."""
 
     kind: EventKind
     session_id: str = field(default="", kw_only=True)
     work_dir: str = field(default="", kw_only=True)
-    state: Any = field(default=None, kw_only=True)
+    state: StateT = field(default=None, kw_only=True)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     metadata: Mapping[str, Any] = field(default_factory=_get_empty, kw_only=True)
     additional_context: tuple[str, ...] = field(default=(), kw_only=True)
     messages: tuple[str, ...] = field(default=(), kw_only=True)
@@ -71,8 +161,11 @@ class Context:
         """Return every name by which a matcher may mean the tool."""
         return (self.tool,)
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: Never) -> Self:
         """Return the context with changes; HookError if its event does not allow them."""
+        return self._change(changes)
+
+    def _change(self, changes: Mapping[str, Any]) -> Self:
         allowed = CHANGEABLE_FIELDS.get(self.kind.name, ())
         for name in changes:
             if name not in allowed:
@@ -121,7 +214,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolContext(Context):
+class ToolContext(Context[StateT]):
     """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it.
 
     `args` is read-only, all the way down.
@@ -146,13 +239,17 @@ class ToolContext(Context):
         if type(self.args) is not ReadOnlyDict:
             object.__setattr__(self, "args", freeze_arguments(self.args))
 
+    def replace(self, **changes: Unpack[ToolChanges]) -> Self:  # type: ignore[override]
+        """Return the context with changes; HookError if its event does not allow them."""
+        return self._change(changes)
+
     @classmethod
-    def before(cls, name: str, args: Mapping[str, Any], **fields: Any) -> Self:
+    def before(cls, name: str, args: Mapping[str, Any], **fields: Unpack[CallFields[StateT]]) -> Self:
         """Make the context of a call that is about to happen."""
         return cls(SPELLINGS["pre-tool-call"], name, args, **fields)
 
     @classmethod
-    def permission(cls, name: str, args: Mapping[str, Any], **fields: Any) -> Self:
+    def permission(cls, name: str, args: Mapping[str, Any], **fields: Unpack[CallFields[StateT]]) -> Self:
         """Make the context of a request for permission."""
         return cls(SPELLINGS["permission-request"], name, args, **fields)
 
@@ -218,7 +315,7 @@ def _restore_objects(args: Mapping[str, Any], before: Mapping[str, Any]) -> dict
 
 
 @dataclass(frozen=True, slots=True)
-class StepContext(Context):
+class StepContext(Context[StateT]):
     """One step of an agent: a request to its model and the result. `index` counts from 0."""
 
     index: int = 0
@@ -226,13 +323,17 @@ class StepContext(Context):
 
     EVENT_FIELDS: ClassVar[_EventFields] = (("number", "step_count"),)
 
+    def replace(self, **changes: Unpack[StateChanges]) -> Self:  # type: ignore[override]
+        """Return the context with changes; HookError if its event does not allow them."""
+        return self._change(changes)
+
     @classmethod
-    def before(cls, index: int, **fields: Any) -> Self:
+    def before(cls, index: int, **fields: Unpack[ContextFields[StateT]]) -> Self:
         """Make the context of a step that begins."""
         return cls(SPELLINGS["pre-step"], index, **fields)
 
     @classmethod
-    def after(cls, index: int, step: Any = None, **fields: Any) -> Self:
+    def after(cls, index: int, step: Any = None, **fields: Unpack[ContextFields[StateT]]) -> Self:
         """Make the context of a step that ended."""
         return cls(SPELLINGS["post-step"], index, step, **fields)
 
@@ -243,7 +344,7 @@ class StepContext(Context):
 
 
 @dataclass(frozen=True, slots=True)
-class StopContext(Context):
+class StopContext(Context[StateT]):
     """An agent that wants to stop, or has stopped; a block before the stop sends it back to work."""
 
     reason: str = "no_tool_calls"
@@ -261,12 +362,12 @@ class StopContext(Context):
     )  # fmt: skip
 
     @classmethod
-    def before(cls, **fields: Any) -> Self:
+    def before(cls, **fields: Unpack[StopFields[StateT]]) -> Self:
         """Make the context of a stop that is about to happen."""
         return cls(SPELLINGS["pre-agent-turn-stop"], **fields)
 
     @classmethod
-    def after(cls, **fields: Any) -> Self:
+    def after(cls, **fields: Unpack[StopFields[StateT]]) -> Self:
         """Make the context of a stop that happened."""
         return cls(SPELLINGS["post-agent-turn-stop"], **fields)
 
@@ -305,7 +406,7 @@ def _make_message(text: str | None) -> dict[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionContext(Context):
+class ExecutionContext(Context[StateT]):
     """One turn: a prompt, and at its end the answer of the agent."""
 
     prompt: str = ""
@@ -317,13 +418,19 @@ class ExecutionContext(Context):
         "prompt", ("message", "final_message"), "step_count", "duration_seconds",
     )  # fmt: skip
 
+    def replace(self, **changes: Unpack[PromptChanges]) -> Self:  # type: ignore[override]
+        """Return the context with changes; HookError if its event does not allow them."""
+        return self._change(changes)
+
     @classmethod
-    def on_start(cls, prompt: str = "", **fields: Any) -> Self:
+    def on_start(cls, prompt: str = "", **fields: Unpack[ExecutionFields[StateT]]) -> Self:
         """Make the context of a turn that begins."""
+        if not isinstance(prompt, str):
+            raise HookError(f"a prompt must be text, not {type(prompt).__name__}; the state is given as state=…")
         return cls(SPELLINGS["pre-agent-turn"], prompt, **fields)
 
     @classmethod
-    def on_end(cls, prompt: str = "", **fields: Any) -> Self:
+    def on_end(cls, prompt: str = "", **fields: Unpack[ExecutionFields[StateT]]) -> Self:
         """Make the context of a turn that ended."""
         return cls(SPELLINGS["post-agent-turn"], prompt, **fields)
 
@@ -339,7 +446,7 @@ class ExecutionContext(Context):
 
 
 @dataclass(frozen=True, slots=True)
-class FailureContext(Context):
+class FailureContext(Context[StateT]):
     """An error that ended a turn."""
 
     error: BaseException | None = None
@@ -347,7 +454,7 @@ class FailureContext(Context):
     EVENT_FIELDS: ClassVar[_EventFields] = (("description", "error"),)
 
     @classmethod
-    def of(cls, error: BaseException, **fields: Any) -> Self:
+    def of(cls, error: BaseException, **fields: Unpack[ContextFields[StateT]]) -> Self:
         """Make the context of an error."""
         return cls(SPELLINGS["turn-failure"], error, **fields)
 
@@ -368,7 +475,7 @@ class FailureContext(Context):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionContext(Context):
+class SessionContext(Context[StateT]):
     """A session that begins or ended."""
 
     model: str = ""
@@ -384,18 +491,18 @@ class SessionContext(Context):
     )  # fmt: skip
 
     @classmethod
-    def on_start(cls, **fields: Any) -> Self:
+    def on_start(cls, **fields: Unpack[SessionFields[StateT]]) -> Self:
         """Make the context of a session that begins."""
         return cls(SPELLINGS["pre-session"], **fields)
 
     @classmethod
-    def on_end(cls, **fields: Any) -> Self:
+    def on_end(cls, **fields: Unpack[SessionFields[StateT]]) -> Self:
         """Make the context of a session that ended."""
         return cls(SPELLINGS["post-session"], **fields)
 
 
 @dataclass(frozen=True, slots=True)
-class SubagentContext(Context):
+class SubagentContext(Context[StateT]):
     """A subagent that begins, or has finished its task."""
 
     name: str = ""
@@ -408,18 +515,18 @@ class SubagentContext(Context):
     )  # fmt: skip
 
     @classmethod
-    def on_start(cls, name: str, task: str = "", **fields: Any) -> Self:
+    def on_start(cls, name: str, task: str = "", **fields: Unpack[SubagentFields[StateT]]) -> Self:
         """Make the context of a subagent that begins."""
         return cls(SPELLINGS["pre-subagent"], name, task=task, **fields)
 
     @classmethod
-    def on_stop(cls, name: str, task: str = "", **fields: Any) -> Self:
+    def on_stop(cls, name: str, task: str = "", **fields: Unpack[SubagentFields[StateT]]) -> Self:
         """Make the context of a subagent that has finished."""
         return cls(SPELLINGS["post-subagent"], name, task=task, **fields)
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionContext(Context):
+class CompactionContext(Context[StateT]):
     """A conversation that is about to be compacted, or was."""
 
     trigger: str = "auto"
@@ -429,19 +536,19 @@ class CompactionContext(Context):
     EVENT_FIELDS: ClassVar[_EventFields] = ("trigger", "token_count", "token_count_after")
 
     @classmethod
-    def before(cls, token_count: int, **fields: Any) -> Self:
+    def before(cls, token_count: int, **fields: Unpack[CompactionFields[StateT]]) -> Self:
         """Make the context of a compaction that is about to happen."""
         return cls(SPELLINGS["pre-context-compact"], token_count=token_count, **fields)
 
     @classmethod
-    def after(cls, token_count: int, token_count_after: int, **fields: Any) -> Self:
+    def after(cls, token_count: int, token_count_after: int, **fields: Unpack[CompactionFields[StateT]]) -> Self:
         """Make the context of a compaction that happened."""
         kind = SPELLINGS["post-context-compact"]
         return cls(kind, token_count=token_count, token_count_after=token_count_after, **fields)
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationContext(Context):
+class NotificationContext(Context[StateT]):
     """A message from an agent to its person."""
 
     message: str = ""
@@ -450,12 +557,12 @@ class NotificationContext(Context):
     EVENT_FIELDS: ClassVar[_EventFields] = ("message", "title")
 
     @classmethod
-    def of(cls, message: str, title: str = "", **fields: Any) -> Self:
+    def of(cls, message: str, title: str = "", **fields: Unpack[ContextFields[StateT]]) -> Self:
         """Make the context of a notification."""
         return cls(SPELLINGS["notification"], message, title, **fields)
 
 
-_EVENTS_BY_CLASS: dict[type[Context], tuple[str, ...]] = {
+_EVENTS_BY_CLASS: dict[type[Context[Any]], tuple[str, ...]] = {
     SessionContext: ("pre-session", "post-session"),
     ExecutionContext: ("pre-agent-turn", "post-agent-turn"),
     StopContext: ("pre-agent-turn-stop", "post-agent-turn-stop"),

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-from boathook.core.event import SPELLINGS, EventKind, find_kind
+from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.outcome import Outcome
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import (
     CompactionContext,
-    Context,
     ExecutionContext,
     FailureContext,
     NotificationContext,
     SessionContext,
+    SessionFields,
+    StateT,
     StepContext,
     StopContext,
     SubagentContext,
     ToolContext,
 )
+from boathook.inprocess.event_names import (
+    CompactionEvent,
+    EventName,
+    ExecutionEvent,
+    FailureEvent,
+    NotificationEvent,
+    SessionEvent,
+    StepEvent,
+    StopEvent,
+    SubagentEvent,
+    ToolEvent,
+    find_event,
+)
 from boathook.inprocess.guard import wrap_tool
+from boathook.inprocess.hook_types import AnyHook, ContextT, OnFailure
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import raise_refusal
@@ -34,54 +49,9 @@ if TYPE_CHECKING:
 
     from boathook.engine import Engine
 
-ContextT = TypeVar("ContextT", bound=Context)
 _AskT = TypeVar("_AskT", bound=Ask)
 _Params = ParamSpec("_Params")
 _Return = TypeVar("_Return")
-OnFailure = Literal["raise", "allow", "block"]
-# Takes the context to go on with, or nothing for the one that the hook was given.
-Next = Callable[..., Outcome]
-AsyncNext = Callable[..., Coroutine[Any, Any, Outcome]]
-
-
-class PlainHook(Protocol[ContextT]):
-    def __call__(self, context: ContextT, /) -> Outcome | ContextT | None: ...
-
-
-class AsyncHook(Protocol[ContextT]):
-    def __call__(self, context: ContextT, /) -> Awaitable[Outcome | ContextT | None]: ...
-
-
-class Middleware(Protocol[ContextT]):
-    def __call__(self, context: ContextT, next: Next, /) -> Outcome | ContextT | None:  # noqa: A002
-        ...
-
-
-class AsyncMiddleware(Protocol[ContextT]):
-    def __call__(self, context: ContextT, next: AsyncNext, /) -> Awaitable[Outcome | ContextT | None]:  # noqa: A002
-        ...
-
-
-class Handler(Protocol[ContextT]):
-    def handle(self, context: ContextT, next: Next, /) -> Outcome | ContextT | None:  # noqa: A002
-        ...
-
-
-class AsyncHandler(Protocol[ContextT]):
-    def handle(self, context: ContextT, next: AsyncNext, /) -> Awaitable[Outcome | ContextT | None]:  # noqa: A002
-        ...
-
-
-AnyHook = (
-    PlainHook[ContextT]
-    | AsyncHook[ContextT]
-    | Middleware[ContextT]
-    | AsyncMiddleware[ContextT]
-    | Handler[ContextT]
-    | AsyncHandler[ContextT]
-    | type[Handler[ContextT]]
-    | type[AsyncHandler[ContextT]]
-)
 # A decorator returns a hook with its exact type. There is one variable per class of contexts, because a bound cannot depend on
 # another variable.
 SessionHook = TypeVar("SessionHook", bound="AnyHook[SessionContext]")
@@ -96,7 +66,7 @@ FailureHook = TypeVar("FailureHook", bound="AnyHook[FailureContext]")
 
 
 class Registrar(Generic[ContextT]):
-    def __init__(self, hooks: Hooks, kind: EventKind, fields: dict[str, Any]) -> None:
+    def __init__(self, hooks: Hooks[Any], kind: EventKind, fields: dict[str, Any]) -> None:
         self._hooks, self._kind, self._fields = hooks, kind, fields
 
     @overload
@@ -139,12 +109,24 @@ class On(Generic[ContextT]):
     def __init__(self, name: str) -> None:
         self.kind = SPELLINGS[name]
 
-    def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Registrar[ContextT]:
+    def __get__(self, hooks: Hooks[Any], owner: type[Hooks[Any]]) -> Registrar[ContextT]:
         return Registrar(hooks, self.kind, {})
 
 
-class Hooks:
+class HookOptions(TypedDict, total=False):
+    """Options of a hook."""
+
+    match: MatchLike | None
+    priority: int
+    timeout: float | None
+    on_failure: OnFailure | None
+    max_rounds: int | None
+
+
+class Hooks(Generic[StateT]):
     """A collection of in-process hooks; `stack` has them all, with the file hooks if they were loaded.
+
+    `Hooks[MyState]()` says which class `context.state` has in the runs of your agent.
 
     `on_failure` is what happens if a hook raises an error, unless the hook sets its own: raise, allow or block.
     """
@@ -170,23 +152,45 @@ class Hooks:
 
     def __init__(self, *, on_failure: OnFailure = "raise", ask: Ask | None = None) -> None:
         """Start without hooks. `ask` decides when a hook wants a person to be asked."""
-        self._on_failure = on_failure
+        self._on_failure: OnFailure = on_failure
         self._stack = Stack(ask=ask)
-        self._waiting_runs = WaitingRuns[AgentRun]()
+        self._waiting_runs = WaitingRuns[AgentRun[StateT]]()
 
     @property
     def stack(self) -> Stack:
         """Return the hooks as they are now, as an immutable value."""
         return self._stack
 
-    def on(self, event: str | EventKind, /, **fields: Any) -> Registrar[Any]:
-        """Return the decorator of an event, in any spelling."""
-        return Registrar(self, event if isinstance(event, EventKind) else find_kind(event), fields)
+    @overload
+    def on(self, event: SessionEvent, /, **options: Unpack[HookOptions]) -> Registrar[SessionContext[StateT]]: ...
+    @overload
+    def on(self, event: ExecutionEvent, /, **options: Unpack[HookOptions]) -> Registrar[ExecutionContext[StateT]]: ...
+    @overload
+    def on(self, event: StopEvent, /, **options: Unpack[HookOptions]) -> Registrar[StopContext[StateT]]: ...
+    @overload
+    def on(self, event: ToolEvent, /, **options: Unpack[HookOptions]) -> Registrar[ToolContext[StateT]]: ...
+    @overload
+    def on(self, event: SubagentEvent, /, **options: Unpack[HookOptions]) -> Registrar[SubagentContext[StateT]]: ...
+    @overload
+    def on(self, event: CompactionEvent, /, **options: Unpack[HookOptions]) -> Registrar[CompactionContext[StateT]]: ...
+    @overload
+    def on(
+        self, event: NotificationEvent, /, **options: Unpack[HookOptions]
+    ) -> Registrar[NotificationContext[StateT]]: ...
+    @overload
+    def on(self, event: StepEvent, /, **options: Unpack[HookOptions]) -> Registrar[StepContext[StateT]]: ...
+    @overload
+    def on(self, event: FailureEvent, /, **options: Unpack[HookOptions]) -> Registrar[FailureContext[StateT]]: ...
+    @overload
+    def on(self, event: EventKind, /, **options: Unpack[HookOptions]) -> Registrar[Any]: ...
+    def on(self, event: str | EventKind, /, **options: Unpack[HookOptions]) -> Registrar[Any]:
+        """Return the decorator of an event, by any of its names."""
+        return Registrar(self, find_event(event), dict(options))
 
     def add(
         self,
-        event: str | EventKind,
-        hook: Any,
+        event: EventName | EventKind,
+        hook: AnyHook[Any],
         *,
         match: MatchLike | None = None,
         priority: int = 0,
@@ -221,7 +225,7 @@ class Hooks:
         session_id: str = "",
         *,
         work_dir: str | os.PathLike[str] = "",
-        state: Any = None,
+        state: StateT | None = None,
         metadata: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
         model: str = "",
@@ -229,7 +233,7 @@ class Hooks:
         can_ask: bool = False,
         names: Mapping[str, str] | None = None,
         arguments: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> AgentRun:
+    ) -> AgentRun[StateT]:
         """Return a run of an agent, for one session: its methods fire the events, and it carries what belongs to all of them.
 
         `can_ask`: you ask the person yourself, so that a question is an outcome with `ask`; otherwise it goes to `on_ask`, or
@@ -250,7 +254,7 @@ class Hooks:
             name_map=NameMap(names, arguments),
         )
 
-    def find_run(self, key: str) -> AgentRun | None:
+    def find_run(self, key: str) -> AgentRun[StateT] | None:
         """Return the run that waits for an answer or was suspended, by the token of its question or by its session."""
         return self._waiting_runs.find(key)
 
@@ -273,9 +277,11 @@ class Hooks:
         return wrap_tool(self, tool, name)
 
     @contextmanager
-    def session(self, session_id: str = "", **fields: Any) -> Iterator[SessionContext]:
+    def session(
+        self, session: str = "", /, **fields: Unpack[SessionFields[StateT]]
+    ) -> Iterator[SessionContext[StateT]]:
         """Begin a session and end it in any case; raises Blocked if hooks refuse it."""
-        context = SessionContext.on_start(session_id=session_id, **fields)
+        context = _make_start(session, fields)
         begun = _check_start(self._stack.process(context))
         reason = "error"
         try:
@@ -285,9 +291,11 @@ class Hooks:
             self._stack.process(_make_end(begun, reason))
 
     @asynccontextmanager
-    async def asession(self, session_id: str = "", **fields: Any) -> AsyncIterator[SessionContext]:
+    async def asession(
+        self, session: str = "", /, **fields: Unpack[SessionFields[StateT]]
+    ) -> AsyncIterator[SessionContext[StateT]]:
         """Do the same in an event loop."""
-        context = SessionContext.on_start(session_id=session_id, **fields)
+        context = _make_start(session, fields)
         begun = _check_start(await self._stack.aprocess(context))
         reason = "error"
         try:
@@ -295,6 +303,11 @@ class Hooks:
             reason = "done"
         finally:
             await self._stack.aprocess(_make_end(begun, reason))
+
+
+def _make_start(session_id: str, fields: SessionFields[StateT]) -> SessionContext[StateT]:
+    given: dict[str, Any] = {"session_id": session_id, **fields}
+    return SessionContext.on_start(**given)
 
 
 def _make_end(begun: SessionContext, reason: str) -> SessionContext:

@@ -7,16 +7,17 @@ import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from boathook.core.event import PRE_STOP, EventKind
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context, StopContext
+from boathook.inprocess.hook_types import OnFailure
 from boathook.inprocess.matching import Match
 
 LOGGER = logging.getLogger("boathook")
-FAILURE_MODES = ("raise", "allow", "block")
+FAILURE_MODES = get_args(OnFailure)
 DEFAULT_MAX_ROUNDS = 3
 
 
@@ -31,7 +32,7 @@ class Layer:
     is_middleware: bool = False
     is_async: bool = False
     timeout: float | None = None
-    on_failure: str = "raise"
+    on_failure: OnFailure = "raise"
     max_rounds: int | None = None
     name: str = ""
 

@@ -6,11 +6,12 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from boathook.core.event import EventKind, find_kind
+from boathook.core.event import EventKind
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.errors import HookError
 from boathook.inprocess.contexts import Context
+from boathook.inprocess.event_names import EventName, find_event
 
 _REGEX_FLAGS = ("i", "m", "s")
 # Signs that mean something in patterns of other kinds.
@@ -116,9 +117,9 @@ def tool_kind(*kinds: str) -> Match:
     return _Condition(is_match, text, is_fixed=False)
 
 
-def event_is(*names: str | EventKind) -> Match:
-    """Match events by name, in any spelling."""
-    kinds = tuple(name if isinstance(name, EventKind) else find_kind(name) for name in names)
+def event_is(*names: EventName | EventKind) -> Match:
+    """Match events by any of their names."""
+    kinds = tuple(map(find_event, names))
     text = f"event_is({', '.join(repr(kind.name) for kind in kinds)})"
     return _Condition(lambda context: context.kind in kinds, text, is_fixed=True)
 

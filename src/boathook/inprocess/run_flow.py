@@ -32,7 +32,7 @@ INTERRUPTED = "interrupted"
 class RunFlow:
     """The events of one run with one driver. A bridge that has sync and async callbacks writes them once with this."""
 
-    def __init__(self, run: RunState, driver: Driver) -> None:
+    def __init__(self, run: RunState[Any], driver: Driver) -> None:
         self.run, self._driver = run, driver
 
     async def fire(self, context: _ContextT) -> RunOutcome[_ContextT]:

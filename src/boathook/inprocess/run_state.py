@@ -16,7 +16,7 @@ from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.errors import BoathookError, HookError
 from boathook.inprocess.call_memory import AskLater, CallMemory, find_changed_values
-from boathook.inprocess.contexts import Context, ToolContext
+from boathook.inprocess.contexts import Context, StateT, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.name_map import NameMap
@@ -87,7 +87,7 @@ class SharedValues:
                 self.metadata = {**self.metadata, **changes}
 
 
-class RunState:
+class RunState(Generic[StateT]):
     """What a run carries from event to event. Safe for threads and tasks."""
 
     def __init__(
@@ -97,7 +97,7 @@ class RunState:
         *,
         session_id: str = "",
         work_dir: str = "",
-        state: Any = None,
+        state: StateT | None = None,
         metadata: Mapping[str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
         model: str = "",
@@ -106,13 +106,14 @@ class RunState:
         max_rounds: int = DEFAULT_MAX_ROUNDS,
         name_map: NameMap | None = None,
     ) -> None:
-        self.stack, self.model, self.source, self.state = stack, model, source, state
+        self.stack, self.model, self.source = stack, model, source
+        self.state: StateT = state  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
         self.session_id = session_id or uuid.uuid4().hex
         self.work_dir = make_absolute(work_dir) if work_dir else current_dir()
         self.can_ask, self.max_rounds = can_ask, max_rounds
         self.name_map = name_map or NameMap()
         self.subagent: str | None = None
-        self._parent: RunState | None = None
+        self._parent: RunState[StateT] | None = None
         self.task = ""
         self.step_count = 0
         # How often hooks have refused a stop of this turn.
@@ -158,7 +159,7 @@ class RunState:
 
     def complete_context(self, context: _ContextT, **changes: Any) -> _ContextT:
         """Return a context with the fields that all events of the run share."""
-        fields = {"session_id": self.session_id, "work_dir": self.work_dir, "state": self.state}
+        fields: dict[str, Any] = {"session_id": self.session_id, "work_dir": self.work_dir, "state": self.state}
         extra = {**self._extra, **context.extra}
         return dataclasses.replace(context, **fields, metadata=self.metadata, extra=extra, **changes)
 
@@ -253,7 +254,7 @@ class RunState:
             if not self.is_turn_open:
                 self.mark_turn_begun(self._prompt)
 
-    def make_child(self, name: str, task: str, state: Any) -> Self:
+    def make_child(self, name: str, task: str, state: StateT | None) -> Self:
         extra = {**self._extra, "agent_id": uuid.uuid4().hex[:12], "agent_type": name}
         child = type(self)(
             self.stack,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boathook.core.event import SPELLINGS, EventKind, find_kind
+from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.outcome import NOTHING, Outcome, make_unchanged
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import HookError
@@ -14,7 +14,9 @@ from boathook.inprocess.call_memory import CallMemory
 from boathook.inprocess.chain import ChainRun, read_terminal_answer, set_context
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
+from boathook.inprocess.event_names import EventName, find_event
 from boathook.inprocess.file_hooks import BackgroundHooks, FileHooks, find_background_hooks, make_file_steps
+from boathook.inprocess.hook_types import AnyHook, OnFailure
 from boathook.inprocess.layers import Layer, make_layer, resolve_max_rounds
 from boathook.inprocess.matching import MatchLike, make_hook_match
 from boathook.inprocess.operations import ToolCall, log_messages, read_result, run_tool
@@ -65,20 +67,20 @@ class Stack:
 
     def with_(
         self,
-        hook: Any,
+        hook: AnyHook[Any],
         *,
-        on: str | EventKind | None = None,
+        on: EventName | EventKind | None = None,
         priority: int = 0,
         match: MatchLike | None = None,
         timeout: float | None = None,
-        on_failure: str = "raise",
+        on_failure: OnFailure = "raise",
         max_rounds: int | None = None,
     ) -> Stack:
         """Return a stack with one more hook; without `on` it runs at every event.
 
         One hook can refuse a stop at most `max_rounds` times in a turn (3).
         """
-        kind = on if on is None or isinstance(on, EventKind) else find_kind(on)
+        kind = None if on is None else find_event(on)
         layer = make_layer(
             hook,
             kinds=None if kind is None else (kind,),
