@@ -28,7 +28,7 @@ _PUBLIC_NAMES = {
     "core.verdict": ("Run", "Verdict"),
     "engine": ("Engine",),
     "errors": (
-        *("Blocked", "BoathookError", "ConfigError", "DialectError"),
+        *("Blocked", "BoathookError", "BridgeError", "ConfigError", "DialectError"),
         *("HookError", "HookTimeout", "Stopped", "UnknownEvent"),
     ),
     "inprocess.agent_run": ("AgentRun",),

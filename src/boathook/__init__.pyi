@@ -32,6 +32,7 @@ from boathook.core.verdict import Verdict as Verdict
 from boathook.engine import Engine as Engine
 from boathook.errors import Blocked as Blocked
 from boathook.errors import BoathookError as BoathookError
+from boathook.errors import BridgeError as BridgeError
 from boathook.errors import ConfigError as ConfigError
 from boathook.errors import DialectError as DialectError
 from boathook.errors import HookError as HookError

@@ -11,7 +11,7 @@ BEHAVIOURS = {
     "stop gate": "A hook sends the agent back to work, three times at most",
     "prompt": "A hook blocks the prompt; the model is never asked",
     "session": "Session and turn begin and end once, with one session id",
-    "failure": "Hooks are told of a tool that fails, and of a run that fails",
+    "failure": "Hooks see a tool that fails, and a run that fails",
     "parallel": "Of two calls at once, one is blocked and the other runs",
     "streaming": "All of it while the answer is streamed",
     "delegation": "Agents that an agent delegates to are guarded, too",

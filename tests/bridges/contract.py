@@ -197,7 +197,7 @@ NO_EVENTS = dict.fromkeys(ONCE, 0)
         "after": {"ran": ["git push", "ls"], "output": "done", "error": None, "events": NO_EVENTS},
     },
 )
-def a_person_says_yes_and_every_hook_has_run_once(stage: Stage) -> Facts:
+def a_person_allows_a_call_and_every_hook_has_run_once(stage: Stage) -> Facts:
     asked, after = play_ask(stage, is_allowed=True)
     return {**asked, "after": after}
 
@@ -215,7 +215,7 @@ def a_person_says_yes_and_every_hook_has_run_once(stage: Stage) -> Facts:
         "refusal is the result": False,
     },
 )
-def a_person_says_no_and_the_tool_does_not_run(stage: Stage) -> Facts:
+def a_person_refuses_a_call_and_the_tool_does_not_run(stage: Stage) -> Facts:
     asked, after = play_ask(stage, is_allowed=False)
     is_refused = "ran git push" not in stage.find_results()["push"] and stage.is_attached
     return {**asked, "after": after, "refusal is the result": is_refused}
@@ -313,7 +313,7 @@ def play_and_compare(stage: Stage, *moves: Any) -> bool:
     attached={"told": ["no route"], "ends as without": True, "ends": ["post-session"]},
     detached={"told": [], "ends as without": True, "ends": []},
 )
-def hooks_are_told_that_a_tool_failed(stage: Stage) -> Facts:
+def hooks_see_that_a_tool_failed(stage: Stage) -> Facts:
     is_same = play_and_compare(stage, (call_bash("fail"),), "done")
     failures = [noted.context.error for noted in stage.noted if noted.event == "post-tool-call-failure"]
     return {
@@ -328,7 +328,7 @@ def hooks_are_told_that_a_tool_failed(stage: Stage) -> Facts:
     attached={"told": 1, "ends as without": True, "ends": ["turn-failure", "post-session"]},
     detached={"told": 0, "ends as without": True, "ends": []},
 )
-def hooks_are_told_that_a_run_failed(stage: Stage) -> Facts:
+def hooks_see_that_a_run_failed(stage: Stage) -> Facts:
     is_same = play_and_compare(stage, RuntimeError("the model is down"))
     told = [noted for noted in stage.noted if noted.event == "turn-failure"]
     ends = stage.list_events("turn-failure", "post-session")

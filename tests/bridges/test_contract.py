@@ -55,7 +55,7 @@ def test_without_the_bridge_the_opposite_happens(
     assert scene.play(Stage(adapter, way, is_attached=False)) == scene.detached
 
 
-def test_every_behaviour_has_a_scene_that_tells_both_apart() -> None:
+def test_every_behaviour_has_a_scene_that_is_different_without_the_bridge() -> None:
     assert {scene.behaviour for scene in SCENES} == set(BEHAVIOURS)
     assert [scene.name for scene in SCENES if scene.attached == scene.detached] == []
 

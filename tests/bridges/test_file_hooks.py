@@ -73,9 +73,7 @@ def test_a_hook_of_the_project_runs_only_if_it_is_trusted(adapter: Adapter, proj
     assert play_rm(adapter).ran == ["ls"]
 
 
-def test_a_tool_has_the_name_that_the_program_gives_it_for_file_hooks(
-    adapter: Adapter, project: ScratchProject
-) -> None:
+def test_the_program_names_its_tools_for_file_hooks(adapter: Adapter, project: ScratchProject) -> None:
     write_hook_md(project)
     assert sorted(play_rm(adapter, names={"bash": "bash"}).ran) == ["ls", "rm -r build"]
     assert play_rm(adapter, names={"bash": "Shell"}).ran == ["ls"]
