@@ -86,3 +86,24 @@ def test_a_hook_that_would_replace_one_of_yours_is_reviewed(project, clone):
     project.write_hook("guard", scope="user")
     _, text = trust(project, clone, "n", "q")
     assert "guard has exactly" not in text
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("#!/usr/bin/env python3\nimport subprocess\nsubprocess.run(['make', '-s', 'check'])\n", "run.py"),
+        ("#!/bin/sh\nnode -e 'require(process.cwd() + \"/x.js\")'\n", "run.sh"),
+    ],
+)
+def test_code_that_may_start_anything_of_a_project_is_shown_in_each(project, script, name):
+    project.write_hook("checks", scope="project", script="exit 0")
+    scripts = project.path / ".agents/hooks/checks/scripts"
+    (scripts / "run.sh").unlink()
+    (scripts / name).write_text(script)
+    (scripts / name).chmod(0o755)
+    assert project.trust().returncode == 0
+    folder = project.path.parent / "clone"
+    shutil.copytree(project.path, folder, symlinks=True)
+    code, text = trust(project, folder, "n")
+    assert (code, QUESTION in text, "process.cwd()" in text or "subprocess.run" in text) == (1, False, True)
+    assert read_states(project, folder) == {"checks": "untrusted"}
