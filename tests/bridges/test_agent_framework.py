@@ -177,7 +177,7 @@ def test_the_person_reads_the_reason_and_a_new_prompt_ends_the_turn_that_asked(h
     assert ran == ["pre-session", "post-session", "pre-session", "post-session"]
 
 
-def test_an_approval_that_nobody_asked_for_does_not_run_a_tool(hooks: Hooks) -> None:
+def test_an_approval_without_a_question_does_not_run_a_tool(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: Outcome.ask("really?"))
     agent = make_agent(Script("done"), hooks)
     call = Content.from_function_call("call-1", "bash", arguments={"command": "ls"}, id="call-1")

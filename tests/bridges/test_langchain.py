@@ -73,7 +73,7 @@ def invoke(agent: Any, prompt: str = "go", config: Any = None) -> str:
     return str(agent.invoke({"messages": prompt}, config)["messages"][-1].text)
 
 
-def test_without_a_checkpointer_nobody_can_be_asked_and_the_call_is_blocked():
+def test_without_a_checkpointer_no_person_can_be_asked_and_the_call_is_blocked():
     scene = Scene((call_bash("ls"),), "done")
     scene.hooks.before_tool(ask)
     assert invoke(scene.build(), config=THREAD) == "done"

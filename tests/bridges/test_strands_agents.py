@@ -225,7 +225,7 @@ def test_a_stream_that_is_not_read_to_its_end_ends_its_turn_and_its_session():
     assert scene.events == WHOLE_RUN
 
 
-def test_an_agent_that_is_told_to_cancel_ends_its_turn_and_its_session():
+def test_an_agent_that_is_cancelled_ends_its_turn_and_its_session():
     scene = Scene((call_bash("ls"),), "done")
     agent = scene.build()
     scene.hooks.before_tool(lambda context: agent.cancel())

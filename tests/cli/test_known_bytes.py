@@ -42,7 +42,7 @@ def test_hooks_of_a_second_clone_are_one_question(project, clone):
     assert read_states(project, clone) == {"gate": "armed", "guard": "armed"}
 
 
-def test_who_says_no_sees_everything_and_is_asked_about_each(project, clone):
+def test_after_a_no_everything_is_shown_and_asked_one_by_one(project, clone):
     code, text = trust(project, clone, "", "y", "n")
     assert (code, "| exit 2" in text) == (1, True)
     assert f"  known     you trusted exactly these bytes in {project.path} on 2" in text

@@ -196,7 +196,7 @@ def test_a_short_option_shows_the_version(project):
     assert shown.pop().startswith("boathook, version ")
 
 
-def test_log_says_why_a_hook_may_have_no_records(project):
+def test_log_explains_why_a_hook_may_have_no_records(project):
     project.write_hook("guard", fields={"matcher": "{tool: Never}"})
     assert project.run("log", "--hook", "guard").stdout.count("\n") == 1
     assert "there is no hook 'gaurd' here: did you mean 'guard'?" in project.run("log", "--hook", "gaurd").stdout

@@ -58,7 +58,7 @@ _SYNC: _FlowOf = attrgetter("sync_flow")
 _ASYNC: _FlowOf = attrgetter("async_flow")
 
 
-# Runs of graphs. Only callbacks are told of every end of a graph: of its errors, of cancellation, of a stream that nobody reads.
+# Runs of graphs. Only callbacks see every end of a graph: errors, cancellation, a stream that is not read.
 
 
 @dataclass(frozen=True, slots=True)

@@ -588,7 +588,7 @@ class _GuardedStream(RunResultStreaming):
         return state
 
     def cancel(self, mode: Any = "immediate") -> None:
-        """Cancel the run; hooks are told when the events have been read to their end."""
+        """Cancel the run; hooks see it when the events have been read to their end."""
         self._guarded.cancel(mode)
 
 

@@ -50,7 +50,7 @@ from strands.middleware import ExecuteToolContext, ExecuteToolStage, ToolResultE
 _calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 # The bridges of an agent.
 _attached: WeakKeyDictionary[Agent, list[BoathookHooks]] = WeakKeyDictionary()
-# Ours is the last to hear of the end of an invocation: then it is known whether something else makes the agent go on.
+# Ours is the last to see the end of an invocation: then it is known whether something else makes the agent go on.
 _LAST = 1000
 _QUESTION = "boathook"
 _YES, _NO = (True, "approve", "approved", "yes", "y"), (False, "reject", "rejected", "deny", "no", "n")
