@@ -24,7 +24,7 @@ from boathook.cli.setup_display import (
 from boathook.cli.setup_plan import AgentStep, SetupPlan, plan_agents, plan_setup, plan_sources
 from boathook.cli.setup_steps import StepResult, apply_setup, enable_sources, probe_setup
 from boathook.cli.setup_undo import UndoStep, apply_undo, plan_undo
-from boathook.cli.show import echo, format_count, print_json, print_warning, show_progress
+from boathook.cli.show import echo, echo_wrapped, format_count, print_json, print_warning, show_progress
 from boathook.cli.terminal import confirm_action
 from boathook.core.value import Value
 from boathook.errors import ConfigError, UsageError
@@ -110,11 +110,13 @@ def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
         if not confirm_change("Set this up?", yes=options.yes):
             return 1
         plan = _offer_sources(plan, options)
-        steps = _run_steps(enable_sources(plan, options.state), options)
+        steps = _run_steps(enable_sources(plan, options.state), options, "writing")
         if plan.sources is not None:
             plan = plan.replace(agents=plan_agents([step.agent for step in plan.agents], options.state))
-        steps += _run_steps(apply_setup(plan, options.state), options)
-        steps += _run_steps(probe_setup(plan, options.state), options)
+        steps += _run_steps(apply_setup(plan, options.state), options, "writing")
+        steps += _run_steps(
+            probe_setup(plan, options.state), options, "asking the agents' commands, and firing each guard"
+        )
     problems = [StepResult(text.partition(": ")[0], is_ok=False, text=text) for text in plan.problems]
     failed = {step.subject for step in (*steps, *problems) if not step.is_ok}
     results = judge_agents(plan, failed, options.state)
@@ -127,10 +129,10 @@ def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
     return int(bool(failed))
 
 
-def _run_steps(steps: Iterable[StepResult], options: SetupOptions) -> list[StepResult]:
-    """Run steps, and show each as it ends; at a terminal a line says meanwhile that it goes on."""
+def _run_steps(steps: Iterable[StepResult], options: SetupOptions, text: str) -> list[StepResult]:
+    """Run steps, and show each as it ends; at a terminal a line says meanwhile what goes on."""
     done = []
-    with show_progress("working …", is_shown=not options.as_json):
+    with show_progress(f"{text} …", is_shown=not options.as_json):
         for step in steps:
             done.append(step)
             if not options.as_json:
@@ -162,10 +164,10 @@ def _print_end(plan: SetupPlan, results: list[AgentResult], failed: set[str]) ->
     print_results(results)
     echo("")
     for step in list_next_steps(plan, results):
-        echo(f"next    {step}", "yellow")
+        echo_wrapped(f"next    {step}", "yellow", 8)
     if plan.sources is None:
         for offer in list_offers(plan.files):
-            echo(f"offer   {offer}", "dim")
+            echo_wrapped(f"offer   {offer}", "dim", 8)
     echo("undo    boathook setup --undo", "dim")
     if failed:
         echo(
@@ -220,7 +222,7 @@ def _undo(options: SetupOptions) -> int:
         require_person(options.state, files=[file for step in steps for file in step.files])
         if not confirm_change(f"Take back {format_count(len(steps), 'step')}?", yes=options.yes):
             return 1
-        results += _run_steps(apply_undo(steps, record, store), options)
+        results += _run_steps(apply_undo(steps, record, store), options, "taking it back")
     is_ok = all(result.is_ok for result in results)
     if options.as_json:
         plans = [{"subject": step.subject, "text": step.text, "files": list(step.files)} for step in steps]
