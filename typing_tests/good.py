@@ -371,3 +371,20 @@ assert_type(reading.programs[0].words, tuple[str, ...])
 assert_type(reading.programs[0].code_sources, tuple[Started, ...])
 assert_type(reads_code_from_stdin(reading.programs[0]), bool)
 hidden: str = UNKNOWN
+
+
+# Collections
+
+
+@hooks.guard(on_block="return")
+def count(path: str) -> int:
+    return len(path)
+
+
+assert_type(count("x"), int | str)
+assert_type(hooks.guard(operate, on_block="return")(ToolCall("x")), str)
+assert_type(hooks.guard(operate, name="other")(ToolCall("x")), str)
+hooks.include(typed)
+hooks.include(stack)
+assert_type(hooks.include_installed("guards"), tuple[str, ...])
+assert_type(hooks.find_active_run(), AgentRun[Any] | None)

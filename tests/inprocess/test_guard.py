@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathook.core.outcome import Outcome
-from boathook.errors import Blocked, Stopped
+from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.guard import bind_arguments, unbind_arguments
 from boathook.inprocess.hooks import Hooks
 
@@ -369,3 +369,98 @@ def test_a_blocked_async_generator_raises_when_it_is_begun():
 
     with pytest.raises(Blocked, match="no"):
         asyncio.run(main())
+
+
+def test_a_block_is_returned_where_that_is_wanted():
+    hooks = Hooks()
+    hooks.before_tool(match="send|asend|parts|aparts")(lambda _: Outcome.block("not today"))
+    hooks.after_tool(match="odd")(lambda _: Outcome.block("that looks odd"))
+
+    @hooks.guard(on_block="return")
+    def send() -> int:
+        raise AssertionError
+
+    @hooks.guard(on_block="return")
+    async def asend() -> int:
+        raise AssertionError
+
+    @hooks.guard(on_block="return")
+    def parts():
+        raise AssertionError
+        yield
+
+    @hooks.guard(on_block="return")
+    async def aparts():
+        raise AssertionError
+        yield
+
+    async def read_parts():
+        return [part async for part in aparts()]
+
+    assert send() == asyncio.run(asend()) == "not today"
+    assert list(parts()) == asyncio.run(read_parts()) == ["not today"]
+    assert hooks.guard(lambda: "done", name="odd", on_block="return")() == "done\nthat looks odd"
+    assert hooks.guard(lambda: "done", name="fine", on_block="return")() == "done"
+
+
+def test_errors_and_stops_are_raised_in_any_case():
+    hooks = Hooks()
+    hooks.before_tool(match="end")(lambda _: Outcome.stop("enough"))
+    hooks.tool_failed(lambda _: Outcome.block("objection"))
+    with pytest.raises(Stopped, match="enough"):
+        hooks.guard(lambda: 1, name="end", on_block="return")()
+    with pytest.raises(ZeroDivisionError) as raised:
+        hooks.guard(lambda: 1 / 0, name="fail", on_block="return")()
+    assert raised.value.__notes__ == ["objection"]
+    with pytest.raises(HookError, match="on_block must be raise or return"):
+        hooks.guard(lambda: 1, on_block="ignore")
+
+
+def test_guarded_calls_belong_to_the_session_in_whose_block_they_are():
+    hooks, seen = Hooks(), []
+    hooks.session_start(lambda context: context.with_metadata("k", "v"))
+
+    @hooks.before_tool
+    def look(context):
+        seen.append((context.session_id, context.work_dir, context.get("k"), context.get("calls", 0)))
+        return context.with_metadata("calls", context.get("calls", 0) + 1)
+
+    ends = []
+    hooks.session_end(lambda context: ends.append(context.get("calls")))
+    tool = hooks.guard(lambda: None, name="tool")
+
+    @hooks.guard
+    async def atool():
+        return None
+
+    async def main():
+        async with hooks.asession("s2", work_dir="/w"):
+            await asyncio.gather(atool(), asyncio.to_thread(tool))
+
+    with hooks.session("s1", work_dir="/w"):
+        tool()
+        tool()
+    asyncio.run(main())
+    tool()
+    assert seen[:2] == [("s1", "/w", "v", 0), ("s1", "/w", "v", 1)]
+    assert {one[:3] for one in seen[2:4]} == {("s2", "/w", "v")}
+    assert seen[4] == ("", "", None, 0)
+    assert ends[0] == 2
+
+
+def test_guarded_calls_belong_to_the_run_in_whose_block_they_are():
+    hooks, others = Hooks(), Hooks()
+    hooks.before_tool(match="Shell")(lambda context: context.add_context(f"in {context.session_id}"))
+    hooks.before_tool(match="end")(lambda _: Outcome.stop("enough"))
+    bash = hooks.guard(lambda command: command, name="bash")
+    with others.run("other"), hooks.run("s1") as run:
+        assert hooks.find_active_run() is run
+        assert others.find_active_run() is None
+        bash("ls")
+        # A name that file hooks know counts here as well.
+        assert run.take_context() == ("in s1",)
+        with pytest.raises(Stopped):
+            hooks.guard(lambda: 1, name="end")()
+        with pytest.raises(Stopped, match="enough"):
+            bash("ls")
+    assert hooks.find_active_run() is None

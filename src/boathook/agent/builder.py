@@ -101,8 +101,9 @@ class AgentBuilder:
     def with_hooks(self, hooks: Hooks[Any] | Stack) -> Self:
         """Add in-process hooks that were declared elsewhere, with the file hooks they loaded and their `ask`."""
         stack = hooks if isinstance(hooks, Stack) else hooks.stack
-        engine = stack.engine or self.stack.engine
-        return self._with(stack=Stack((*self.stack.layers, *stack.layers), engine), ask=stack.ask or self.ask)
+        # The engine that was added last counts.
+        joined = self.stack.with_stack(stack).with_engine(stack.engine or self.stack.engine)
+        return self._with(stack=joined.with_ask(None), ask=stack.ask or self.ask)
 
     def with_hooks_from(self, project: str | os.PathLike[str], **fields: Any) -> Self:
         """Load the file hooks of the user and of a project. Takes the arguments of `boathook.load`."""

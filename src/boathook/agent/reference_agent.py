@@ -92,9 +92,7 @@ class Agent:
 
     def attach_to(self, parent: Agent) -> Agent:
         """Return the agent as a subagent of another: in the same folder, under the same hooks and its own."""
-        known = {id(layer) for layer in parent.stack.layers}
-        own = tuple(layer for layer in self.stack.layers if id(layer) not in known)
-        stack = Stack((*parent.stack.layers, *own), parent.stack.engine or self.stack.engine)
+        stack = parent.stack.with_stack(self.stack)
         ask, listener = parent.ask or self.ask, parent.listener or self.listener
         return dataclasses.replace(self, stack=stack, work_dir=parent.work_dir, ask=ask, listener=listener)
 

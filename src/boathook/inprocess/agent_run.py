@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -11,7 +12,7 @@ from boathook.inprocess.drivers import ASYNC, SYNC, finish_despite_cancel, run_s
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_flow import INTERRUPTED, RunFlow
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
-from boathook.inprocess.run_state import RunState
+from boathook.inprocess.run_state import RunState, activate_run
 
 _ContextT = TypeVar("_ContextT", bound=Context)
 _Passes = tuple[type[BaseException], ...]
@@ -21,8 +22,10 @@ class AgentRun(RunState[StateT]):
     """One run of an agent: a session, its turns and their tool calls. Make it with `hooks.run(…)`.
 
     Methods with an `a` before their name do the same in an event loop. Several calls may be made at once. In a `with` or
-    `async with` block the turn and the session end in any case.
+    `async with` block the turn and the session end in any case, and calls of guarded functions belong to the run.
     """
+
+    _block: AbstractContextManager[None] | None = None
 
     @property
     def sync_flow(self) -> RunFlow:
@@ -176,18 +179,27 @@ class AgentRun(RunState[StateT]):
         """Return the run of a subagent in the same session: its `prompt` fires pre-subagent, its `stop` post-subagent."""
         return self.make_child(name, task, state)
 
+    def _leave_block(self) -> None:
+        if self._block is not None:
+            self._block.__exit__(None, None, None)
+            self._block = None
+
     def __enter__(self) -> Self:
+        self._block = activate_run(self)
+        self._block.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._leave_block()
         run_sync(self.sync_flow.exit(error))
 
     async def __aenter__(self) -> Self:
-        return self
+        return self.__enter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._leave_block()
         await finish_despite_cancel(self.async_flow.exit(error))

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
+from boathook.core.outcome import Decision
+from boathook.errors import HookError, Stopped
+from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
 from boathook.inprocess.layers import is_async_callable
-from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.operations import ToolCall, log_messages, read_result, run_tool
+from boathook.inprocess.run_outcome import make_tool_outcome
 
 if TYPE_CHECKING:
+    from boathook.inprocess.run_state import RunState
     from boathook.inprocess.stack import Stack
 
 
-class HasStack(Protocol):
+OnBlock = Literal["raise", "return"]
+
+
+class HasHooks(Protocol):
     @property
     def stack(self) -> Stack: ...
 
+    def find_active_run(self) -> RunState[Any] | None: ...
 
-def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+
+def wrap_tool(
+    hooks: HasHooks, tool: Callable[..., Any], name: str = "", on_block: OnBlock = "raise"
+) -> Callable[..., Any]:
+    if on_block not in get_args(OnBlock):
+        raise HookError(f"on_block must be {' or '.join(get_args(OnBlock))}, not {on_block!r}")
     signature = inspect.signature(tool)
     tool_name = name or getattr(tool, "__name__", type(tool).__name__)
 
@@ -28,34 +43,60 @@ def wrap_tool(hooks: HasStack, tool: Callable[..., Any], name: str = "") -> Call
         bound = unbind_arguments(signature, call.args)
         return tool(*bound.args, **bound.kwargs)
 
+    def run(driver: Driver, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+        call = ToolCall(tool_name, bind_arguments(signature, args, kwargs))
+        return _run_guarded(driver, hooks, call, call_tool, on_block)
+
     if is_async_callable(tool):
 
         @functools.wraps(tool)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await hooks.stack.arun_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), call_tool)
+            return await run(ASYNC, args, kwargs)
 
         return call_async
     if inspect.isasyncgenfunction(tool):
 
         @functools.wraps(tool)
         async def stream_async(*args: Any, **kwargs: Any) -> Any:
-            stream = await hooks.stack.arun_tool(
-                ToolCall(tool_name, bind_arguments(signature, args, kwargs)), call_tool
-            )
+            stream = await run(ASYNC, args, kwargs)
+            if isinstance(stream, str):
+                yield stream
+                return
             async with aclosing(stream):
                 async for part in stream:
                     yield part
 
         return stream_async
+    is_stream = inspect.isgeneratorfunction(tool)
 
     @functools.wraps(tool)
     def call_sync(*args: Any, **kwargs: Any) -> Any:
-        stack = hooks.stack
-        if stack.is_idle:
+        if hooks.stack.is_idle and hooks.find_active_run() is None:
             return tool(*args, **kwargs)
-        return stack.run_tool(ToolCall(tool_name, bind_arguments(signature, args, kwargs)), call_tool)
+        result = run_sync(run(SYNC, args, kwargs))
+        return iter((result,)) if is_stream and isinstance(result, str) else result
 
     return call_sync
+
+
+async def _run_guarded(
+    driver: Driver, hooks: HasHooks, call: ToolCall, operation: Callable[[ToolCall], Any], on_block: OnBlock
+) -> Any:
+    """Call a tool with its hooks; within a run or a session it belongs to that."""
+    active = hooks.find_active_run()
+    if active is None:
+        context = ToolContext.before(call.name, call.args, call_id=call.id)
+    elif active.is_stopped:
+        raise Stopped(active.stop_reason)
+    else:
+        context = active.make_call_context(call)
+    outcome = await run_tool(driver, hooks.stack, context, operation)
+    if active is None:
+        log_messages(outcome)
+    else:
+        active.accept(make_tool_outcome(outcome), context)
+    is_returned = on_block == "return" and outcome.decision == Decision.BLOCK and outcome.context.error is None
+    return make_tool_outcome(outcome).text if is_returned else read_result(outcome)
 
 
 def bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

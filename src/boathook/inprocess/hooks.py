@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.outcome import Outcome
+from boathook.errors import ConfigError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import (
     CompactionContext,
@@ -36,12 +37,12 @@ from boathook.inprocess.event_names import (
     ToolEvent,
     find_event,
 )
-from boathook.inprocess.guard import wrap_tool
+from boathook.inprocess.guard import OnBlock, wrap_tool
 from boathook.inprocess.hook_types import AnyHook, ContextT, OnFailure
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import raise_refusal
-from boathook.inprocess.run_state import WaitingRuns
+from boathook.inprocess.run_state import ACTIVE_RUN, WaitingRuns, activate_run
 from boathook.inprocess.stack import Ask, Stack
 
 if TYPE_CHECKING:
@@ -266,43 +267,87 @@ class Hooks(Generic[StateT]):
     @overload
     def guard(self, tool: Callable[_Params, _Return], /) -> Callable[_Params, _Return]: ...
     @overload
-    def guard(self, *, name: str) -> Callable[[Callable[_Params, _Return]], Callable[_Params, _Return]]: ...
-    def guard(self, tool: Any = None, *, name: str = "") -> Any:
+    def guard(
+        self, tool: Callable[_Params, _Return], /, *, name: str = "", on_block: Literal["return"]
+    ) -> Callable[_Params, _Return | str]: ...
+    @overload
+    def guard(
+        self, tool: Callable[_Params, _Return], /, *, name: str = "", on_block: OnBlock = "raise"
+    ) -> Callable[_Params, _Return]: ...
+    @overload
+    def guard(
+        self, *, name: str = "", on_block: Literal["return"]
+    ) -> Callable[[Callable[_Params, _Return]], Callable[_Params, _Return | str]]: ...
+    @overload
+    def guard(
+        self, *, name: str = "", on_block: Literal["raise"] = "raise"
+    ) -> Callable[[Callable[_Params, _Return]], Callable[_Params, _Return]]: ...
+    def guard(self, tool: Any = None, *, name: str = "", on_block: OnBlock = "raise") -> Any:
         """Wrap a plain function as a tool: hooks run before it, and after its result or its failure.
 
-        The function raises Blocked or Stopped if they do not let it run. Hooks that you add later count too.
+        The function raises Blocked if they do not let it run; with `on_block="return"` it returns the reason, for frameworks that
+        show the model results, but not errors. It raises Stopped if they end the run. Hooks that you add later count too. In the
+        block of a run or a session, the call belongs to that.
         """
         if tool is None:
-            return lambda function: wrap_tool(self, function, name)
-        return wrap_tool(self, tool, name)
+            return lambda function: wrap_tool(self, function, name, on_block)
+        return wrap_tool(self, tool, name, on_block)
+
+    def find_active_run(self) -> AgentRun[StateT] | None:
+        """Return the run of these hooks in whose block the program is, if there is one."""
+        run = ACTIVE_RUN.get()
+        return run if isinstance(run, AgentRun) and run.is_of(self._waiting_runs) else None
+
+    def include(self, other: Hooks[Any] | Stack) -> None:
+        """Add the hooks of another collection as they are now, each once; its file hooks and its `ask` if there are none here."""
+        self._stack = self._stack.with_stack(other if isinstance(other, Stack) else other.stack)
+
+    def include_installed(self, *names: str) -> tuple[str, ...]:
+        """Add the hooks that installed packages offer by the entry point `boathook.hooks`; return the names of the entry points.
+
+        Without `names`, all of them. An entry point is a `Hooks`, a `Stack`, or a function that returns one.
+        """
+        offered = load_installed_hooks(names)
+        for other in offered.values():
+            self.include(other)
+        return tuple(offered)
 
     @contextmanager
     def session(
         self, session: str = "", /, **fields: Unpack[SessionFields[StateT]]
     ) -> Iterator[SessionContext[StateT]]:
-        """Begin a session and end it in any case; raises Blocked if hooks refuse it."""
-        context = _make_start(session, fields)
-        begun = _check_start(self._stack.process(context))
+        """Begin a session and end it in any case; raises Blocked if hooks refuse it.
+
+        Calls of guarded functions in the block belong to it. For all other events of an agent, use `run`.
+        """
+        begun = _check_start(self._stack.process(_make_start(session, fields)))
+        run = self._make_session_run(begun)
         reason = "error"
         try:
-            yield begun
+            with activate_run(run):
+                yield begun
             reason = "done"
         finally:
-            self._stack.process(_make_end(begun, reason))
+            self._stack.process(_make_end(begun, run, reason))
 
     @asynccontextmanager
     async def asession(
         self, session: str = "", /, **fields: Unpack[SessionFields[StateT]]
     ) -> AsyncIterator[SessionContext[StateT]]:
         """Do the same in an event loop."""
-        context = _make_start(session, fields)
-        begun = _check_start(await self._stack.aprocess(context))
+        begun = _check_start(await self._stack.aprocess(_make_start(session, fields)))
+        run = self._make_session_run(begun)
         reason = "error"
         try:
-            yield begun
+            with activate_run(run):
+                yield begun
             reason = "done"
         finally:
-            await self._stack.aprocess(_make_end(begun, reason))
+            await self._stack.aprocess(_make_end(begun, run, reason))
+
+    def _make_session_run(self, begun: SessionContext[StateT]) -> AgentRun[StateT]:
+        common: dict[str, Any] = {name: getattr(begun, name) for name in ("work_dir", "state", "metadata", "extra")}
+        return self.run(begun.session_id, **common)
 
 
 def _make_start(session_id: str, fields: SessionFields[StateT]) -> SessionContext[StateT]:
@@ -310,8 +355,9 @@ def _make_start(session_id: str, fields: SessionFields[StateT]) -> SessionContex
     return SessionContext.on_start(**given)
 
 
-def _make_end(begun: SessionContext, reason: str) -> SessionContext:
-    common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "metadata", "extra")}
+def _make_end(begun: SessionContext, run: AgentRun[Any], reason: str) -> SessionContext:
+    common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "extra")}
+    common["metadata"] = run.metadata
     return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=reason, **common)
 
 
@@ -322,3 +368,30 @@ def _check_start(outcome: Outcome[SessionContext]) -> SessionContext:
 
 def list_decorators() -> dict[str, EventKind]:
     return {name: row.kind for name, row in vars(Hooks).items() if isinstance(row, On)}
+
+
+# Packages offer hooks by entry points of this group.
+HOOKS_GROUP = "boathook.hooks"
+
+
+def load_installed_hooks(names: Collection[str] = ()) -> dict[str, Hooks[Any] | Stack]:
+    """Load the hooks that installed packages offer, by name; ConfigError if one of `names` is not there, or cannot be loaded."""
+    from importlib.metadata import entry_points
+
+    points = {point.name: point for point in entry_points(group=HOOKS_GROUP)}
+    if missing := sorted(set(names) - points.keys()):
+        known = ", ".join(sorted(points)) or "none"
+        raise ConfigError(f"no installed package offers the hooks {', '.join(missing)} (there are: {known})")
+    found: dict[str, Hooks[Any] | Stack] = {}
+    for name in names or sorted(points):
+        try:
+            offered = points[name].load()
+            offered = offered if isinstance(offered, Hooks | Stack) else offered()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ConfigError(f"the hooks {name} ({points[name].value}) cannot be loaded: {reason}") from error
+        if not isinstance(offered, Hooks | Stack):
+            what = type(offered).__name__
+            raise ConfigError(f"the hooks {name} ({points[name].value}) must be Hooks or a Stack, not {what}")
+        found[name] = offered
+    return found

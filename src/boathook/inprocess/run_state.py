@@ -8,7 +8,9 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -49,6 +51,10 @@ class StartedCall:
     given: ToolContext
     time: float
     is_refused: bool = False
+
+
+# The run in whose block the program is: calls of guarded functions belong to it.
+ACTIVE_RUN: ContextVar[RunState[Any] | None] = ContextVar("active run", default=None)
 
 
 class WaitingRuns(Generic[_RunT]):
@@ -156,6 +162,10 @@ class RunState(Generic[StateT]):
     def is_session_open(self) -> bool:
         """Whether the session has begun and not ended."""
         return self._has_begun and not self._has_ended
+
+    def is_of(self, waiting: WaitingRuns[Any]) -> bool:
+        """Whether the run was made by the hooks whose runs these are."""
+        return self._waiting is waiting
 
     def complete_context(self, context: _ContextT, **changes: Any) -> _ContextT:
         """Return a context with the fields that all events of the run share."""
@@ -290,15 +300,17 @@ class RunState(Generic[StateT]):
 
     # Tool calls.
 
+    def make_call_context(self, call: ToolCall) -> ToolContext[StateT]:
+        naming = self.name_map.find(call.name, call.args)
+        return self.complete_context(ToolContext.before(call.name, call.args, call_id=call.id, naming=naming))
+
     def open_call(self, call: ToolCall, *, can_ask: bool | None = None) -> OpenCall | ToolOutcome:
         """Return a call with its memory and its context, or the outcome if it cannot be made at all."""
         call = check_call(call)
         if not call.id:
             call = ToolCall(call.name, call.args, uuid.uuid4().hex)
-        naming = self.name_map.find(call.name, call.args)
-        context = ToolContext.before(call.name, call.args, call_id=call.id, naming=naming)
-        context = self.complete_context(context)
-        conflict = naming.find_conflict(call.args) if naming is not None else ""
+        context = self.make_call_context(call)
+        conflict = context.naming.find_conflict(call.args) if context.naming is not None else ""
         if self.is_stopped or conflict:
             text = f"{conflict} in the input of {call.name}, so no hook could know which of them counts"
             decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (text,))
@@ -382,9 +394,7 @@ class RunState(Generic[StateT]):
             return started
         if isinstance(call, str):
             raise HookError(f"there is no open call '{call}': call `before` first, or give `after` the whole call")
-        naming = self.name_map.find(call.name, call.args)
-        context = ToolContext.before(call.name, call.args, call_id=call.id, naming=naming)
-        context = self.complete_context(context)
+        context = self.make_call_context(call)
         return StartedCall(context, context, time.perf_counter())
 
     def refuse_middleware(self) -> None:
@@ -410,3 +420,15 @@ def check_call(call: Any) -> ToolCall:
     if isinstance(call, ToolCall) and isinstance(call.name, str) and isinstance(call.args, Mapping):
         return call
     raise HookError(f"a call must be a ToolCall with a name and arguments, not {call!r:.200}")
+
+
+@contextmanager
+def activate_run(run: RunState[Any]) -> Iterator[None]:
+    """Let calls of guarded functions in this block belong to a run."""
+    token = ACTIVE_RUN.set(run)
+    try:
+        yield
+    finally:
+        # ValueError: the block ends in another task than the one in which it began.
+        with suppress(ValueError):
+            ACTIVE_RUN.reset(token)

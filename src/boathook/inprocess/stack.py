@@ -98,6 +98,12 @@ class Stack:
             raise HookError(f"priority must be a whole number, not {layer.priority!r}")
         return Stack((*self.layers, layer), self.engine, self.ask)
 
+    def with_stack(self, other: Stack) -> Stack:
+        """Return a stack with the hooks of another one as well, each once; its file hooks and its `ask` if there are none here."""
+        known = {id(layer) for layer in self.layers}
+        added = tuple(layer for layer in other.layers if id(layer) not in known)
+        return Stack((*self.layers, *added), self.engine or other.engine, self.ask or other.ask)
+
     def with_engine(self, engine: Engine | None) -> Stack:
         """Return a stack in which the file hooks of an engine take part."""
         return Stack(self.layers, engine, self.ask)
