@@ -19,7 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -396,23 +398,83 @@ def measure_cpu(data: Path, *argv: str) -> Measure:
     return once
 
 
+def list_shell_guards() -> list[str]:
+    """Return the guards of the standard pack that are on and see shell commands, in the order in which they are asked."""
+    import yaml
+
+    pack = ROOT / "src/boathook/packs/standard"
+
+    def read_head(path: Path) -> dict[str, Any]:
+        head: dict[str, Any] = yaml.safe_load(path.read_text().split("---\n")[1])
+        return head
+
+    heads = {name: read_head(pack / f"hooks/{name}/HOOK.md") for name in read_head(pack / "PACK.md")["default"]}
+    guards = [name for name, head in heads.items() if "shell" in head.get("matcher", {}).get("kind", "")]
+    return sorted(guards, key=lambda name: (-heads[name]["priority"], name))
+
+
+def add_standard_pack(config: Path, guards: list[str]) -> None:
+    """Give a user the standard pack with only these guards on."""
+    pack = config / "packs/boathook/standard"
+    shutil.copytree(
+        ROOT / "src/boathook/packs/standard", pack, ignore=shutil.ignore_patterns("__pycache__", "tests.txt")
+    )
+    off = [folder.name for folder in (pack / "hooks").iterdir() if folder.name not in guards]
+    (config / "hooks.toml").write_text(
+        f'[packs."boathook/standard"]\non = {json.dumps(guards)}\noff = {json.dumps(off)}\n'
+    )
+
+
+# What agents run all day; no guard objects to it.
+EVERYDAY = (
+    "ls -la src | head -20",
+    "cd src && git add -A && git commit -m 'Read dates' && git push origin dates",
+    "grep -rn 'def main' --include='*.py' . | sort | uniq -c",
+    'python3 -c \'import json; print(json.load(open("a.json"))["x"])\'',
+    "npm run build && npm test -- --watch=false > build.log 2>&1",
+)
+
+
 def bench_packs(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
-    """Say what fifteen guards of a pack cost that share a process."""
-    words: dict[int, tuple[str, ...]] = {}
-    for count in (15, 1):
-        config, project = folder / f"guards-{count}", folder / f"guarded-{count}"
+    """Say what many guards of a pack cost that share a process: those of the standard pack, and toys."""
+    project = folder / "guarded"
+    project.mkdir()
+    flags = ("--host", "native", "--event", "pre-tool-call", "--config")
+    start = (sys.executable, "-I", "-S", str(entry_path), *flags)
+    guards = list_shell_guards()
+    configs = {count: folder / f"standard-{count}" for count in (1, 15, len(guards))}
+    for count, config in configs.items():
+        add_standard_pack(config, guards[:count])
+    toys = {count: folder / f"guards-{count}" for count in (1, 15)}
+    for count, config in toys.items():
         write_guards(config, count)
-        project.mkdir()
-        flags = ("--host", "native", "--event", "pre-tool-call", "--config", str(config))
-        words[count] = (sys.executable, "-I", "-S", str(entry_path), *flags)
-    event = event_file(folder, folder / "guarded-1")
-    wall = Row("`hook_entry.py`, 15 guards of a pack run in a shared process", "one of them", 1.5)
-    used = Row("the same, processor time", "the same", 1.5)
+    events = []
+    for number, command in enumerate(EVERYDAY):
+        events.append(folder / f"everyday-{number}.json")
+        fields = {"event_type": "pre-tool-call", "session_id": "bench", "work_dir": str(project), "tool_name": "Shell"}
+        events[-1].write_text(json.dumps({**fields, "tool_input": {"command": command}}))
+
+    def ask_in_turn(measure: Callable[..., Measure], config: Path) -> Measure:
+        asked = cycle([measure(event, *start, str(config)) for event in events])
+
+        def once() -> float:
+            return next(asked)()
+
+        return once
+
+    pairs: list[tuple[Row, Measure, Measure]] = []
+    for many, one, what in (
+        (configs[15], configs[1], "15 shell guards of the standard pack"),
+        (configs[len(guards)], configs[1], f"all {len(guards)} shell guards of the standard pack"),
+        (toys[15], toys[1], "15 toy guards, which have a fork each"),
+    ):
+        wall = Row(f"`hook_entry.py`, {what}", "one of them", 1.5)
+        used = Row("the same, processor time", "the same", 1.5)
+        pairs.append((wall, ask_in_turn(launcher.measure, many), ask_in_turn(launcher.measure, one)))
+        pairs.append((used, ask_in_turn(measure_cpu, many), ask_in_turn(measure_cpu, one)))
     time.sleep(2.5)
-    pairs = [(wall, launcher.measure(event, *words[15]), launcher.measure(event, *words[1]))]
-    pairs.append((used, measure_cpu(event, *words[15]), measure_cpu(event, *words[1])))
-    interleave(rounds, pairs, warm=4)
-    return [wall, used]
+    interleave(rounds, pairs, warm=2)
+    return [row for row, _, _ in pairs]
 
 
 HOSTS = {
@@ -654,7 +716,8 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "  Called by the host itself the same `sh` hook would cost the time of a shell and nothing else; it would also see every\n"
         "  call, for hosts match less well, and leave no record.\n"
         "- Guards of a pack with `process: shared` run in forks of one interpreter, so that its start and its imports are paid\n"
-        "  once; a fork costs more where page tables are slow, as in some virtual machines.\n"
+        "  once. Those of the standard pack follow each other in one fork; others have a fork each, which costs more where page\n"
+        "  tables are slow, as in some virtual machines. They are asked about five everyday commands in turn.\n"
         "- Of bridges, processor time counts; other frameworks are in [the matrix of bridges](bridges.md).\n"
         "- An *event for hooks* is one context that is made and goes through a stack; the plain loop makes the same context.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"

@@ -294,7 +294,7 @@ _WAITING = _make_object(
         **dict.fromkeys(("name", "project", "identity", "event", "matcher", "error"), _TEXT),
         "state": _STATE,
         "override": _FLAG,
-        **dict.fromkeys(("digest", "trusted_digest"), _TEXT_OR_NULL),
+        **dict.fromkeys(("digest", "trusted_digest", "same_bytes_in"), _TEXT_OR_NULL),
         "files": _make_list(
             _make_object(
                 {"path": _TEXT, "bytes": _INTEGER, "sha256": _TEXT, "executable": _FLAG, "link_to": _TEXT_OR_NULL}
@@ -443,6 +443,7 @@ _SETUP_AGENT = _make_object(
         "problem": _TEXT_OR_NULL,
         "guarded": _FLAG,
         "guards": _INTEGER,
+        "other_hooks": _INTEGER,
         "weaker": _TEXTS,
         "cannot": _TEXTS,
     }

@@ -404,15 +404,19 @@ def make_probe_engine(
     writable: bool = False,
     project: str = "",
     environ: Mapping[bytes, bytes] | None = None,
+    by_mounts: bool = False,
     report_end: Callable[[Call, Exit], None] = lambda _call, _end: None,
 ) -> Engine:
-    """Return an engine for trials in a scratch folder; `project` is the project of the hooks if that is a folder in it."""
+    """Return an engine for trials in a scratch folder; `project` is the project of the hooks if that is a folder in it.
+
+    With `by_mounts`, a sandbox also keeps what Landlock does not: only if bubblewrap works here.
+    """
     # Isolated hooks cannot write there, as they cannot in a project, unless it is `writable`.
     from boathook.process.background import BackgroundPool
 
     open_folder, marks, own_project = scratch if writable else "", _list_project_marks(), project or scratch
     projects = (SourceProject("", "", own_project),)
-    job_context = JobContext(projects, catalog.settings.model, own_project, open_folder, marks)
+    job_context = JobContext(projects, catalog.settings.model, own_project, open_folder, marks, by_mounts=by_mounts)
     setup = _EngineSetup(catalog, ProcessRunner(), job_context, f"{scratch}/.state", environ=environ)
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
 

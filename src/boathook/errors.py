@@ -42,10 +42,9 @@ class BeyondLimits(DialectError):
 class UnknownEvent(BoathookError):
     """A name that is not a spelling of any event."""
 
-    def __init__(self, name: str, nearest: str | None) -> None:
-        hint = f" (did you mean '{nearest}'?)" if nearest else ""
+    def __init__(self, name: str, nearest: str | None, hint: str = "") -> None:
         shown = name if len(name) <= 80 else f"{name[:80]}…"
-        super().__init__(f"unknown event '{shown}'{hint}")
+        super().__init__(f"unknown event '{shown}'" + (f" ({hint})" if hint else ""))
         self.name = name
         self.nearest = nearest
 

@@ -130,7 +130,7 @@ class Adapter(ABC):
     # The packages whose versions the matrix shows.
     distributions: ClassVar[tuple[str, ...]]
     ways: ClassVar[tuple[str, ...]] = WAYS
-    # By behaviour, or by (behaviour, way).
+    # By behaviour, by (behaviour, way), or by the name of one scene of a behaviour.
     cannot: ClassVar[Mapping[str | tuple[str, str], Cannot]] = {}
     # How an agent of this framework delegates to another, and the call by which its model does it: {"handoff": Call(…)}.
     delegations: ClassVar[Mapping[str, Call]] = {}
@@ -156,6 +156,6 @@ class Adapter(ABC):
         """Run the agent by the framework's streaming entry point, to its end; `Ran.parts` has the text as it came."""
         raise NotImplementedError
 
-    def find_cannot(self, behaviour: str, way: str) -> Cannot | None:
-        """Return why a behaviour is not possible in this way of running, or None."""
-        return self.cannot.get((behaviour, way)) or self.cannot.get(behaviour)
+    def find_cannot(self, behaviour: str, way: str, scene: str = "") -> Cannot | None:
+        """Return why a behaviour, or one scene of it, is not possible in this way of running, or None."""
+        return self.cannot.get((behaviour, way)) or self.cannot.get(behaviour) or self.cannot.get(scene)

@@ -18,11 +18,14 @@ BEHAVIOURS = {
     "isolation": "Two runs at once do not mix",
     "cancel": "A cancelled run ends its turn and its session",
 }
-# Columns and behaviours for which a bridge may do nothing at all, because the framework has no place for it. Everything else
-# that a framework cannot do must be refused when the bridge is attached, or raise in the run.
+# Columns and behaviours, or scenes of one, for which a bridge may do nothing at all, because the framework has no place for it.
+# Everything else that a framework cannot do must be refused when the bridge is attached, or raise in the run.
 ACCEPTED = {
     ("langgraph ToolNode", "prompt"),
     ("langgraph ToolNode", "stop gate"),
     ("langgraph ToolNode", "session"),
+    # A prompt again, and a run that ends before the first tool call.
+    ("langgraph ToolNode", "context_for_a_prompt_reaches_the_model"),
+    ("langgraph ToolNode", "hooks_are_told_that_a_run_failed"),
     ("claude-agent-sdk", "session"),
 }

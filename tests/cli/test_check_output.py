@@ -94,3 +94,29 @@ def test_the_agents_that_call_boathook_are_taken_into_account(project):
     levels = {one["key"]: one["level"] for one in found["diagnostics"]}
     assert (code, found["agents"], {*levels.values()}) == (0, ["windsurf", "claude"], {"note"})
     assert "host windsurf" in levels
+
+
+def test_sarif_has_for_each_finding_its_level_its_place_and_the_fix(project):
+    project.write_hook("guard", scope="project", fields={"trigger": "pre-tool-cal"})
+    odd = project.write_hook("two words", scope="project", fields={"trigger": "post-tool-call"})
+    (odd / "scripts/run.sh").chmod(0o644)
+    done = project.run("check", "--format", "sarif")
+    log = json.loads(done.stdout)
+    (run,) = log["runs"]
+    assert (done.returncode, log["version"], run["tool"]["driver"]["name"]) == (1, "2.1.0", "boathook")
+    places = [one["locations"][0]["physicalLocation"] for one in run["results"]]
+    uris = {place["artifactLocation"]["uri"] for place in places}
+    assert {".agents/hooks/guard/HOOK.md", ".agents/hooks/two%20words/scripts/run.sh"} <= uris
+    assert all(place["region"]["startLine"] >= 1 for place in places)
+    assert {one["level"] for one in run["results"]} == {"error", "warning"}
+    first = next(one for one in run["results"] if one["level"] == "error" and "pre-tool-cal" in one["message"]["text"])
+    message = "unknown event 'pre-tool-cal' (did you mean 'pre-tool-call'?)\nfix: write 'pre-tool-call'"
+    assert (first["message"]["text"], first["ruleId"]) == (message, run["tool"]["driver"]["rules"][0]["id"])
+
+
+def test_sarif_reports_that_there_are_no_hooks_and_hides_no_character(project):
+    done = project.run("check", "--strict", "--format", "sarif")
+    (result,) = json.loads(done.stdout)["runs"][0]["results"]
+    assert (done.returncode, result["message"]["text"]) == (1, "There are no hooks here: nothing to check.")
+    project.write_hook("guard", scope="project", manifest='---\nname: guard\n"\\e[2J\\u200b": 1\n---\n')
+    assert project.run("check", "--format", "sarif").stdout.isascii()

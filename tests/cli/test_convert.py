@@ -25,6 +25,11 @@ GROUP_ORDER = "settings.json hooks run together, and a block skips none; HOOK.md
 TWICE = (
     "Without --move the entries stay where they are, so these hooks run twice. Remove one of the two, or use --move."
 )
+COST = (
+    "Through boathook, Claude Code waits about one start of Python longer for each event, and about three where a hook "
+    "runs, than for hooks that it starts itself."
+)
+ALWAYS = (COST, "To rename a hook, rename its folder, and change `name` in its HOOK.md.")
 UNCALLED = (
     "Claude Code reads only settings.json, so it no longer runs these hooks. "
     "To make it call boathook: boathook install claude"
@@ -108,7 +113,7 @@ def test_an_entry_becomes_a_folder_with_a_manifest_and_a_script(project: Convert
                 "notes": [],
             }
         ],
-        "notes": [TWICE],
+        "notes": [*ALWAYS, TWICE],
         "files": [{"path": f"{folder}/{name}", "content": None} for name in ("HOOK.md", "scripts/run.sh")],
         "backed_up": [],
         "backups": [],
@@ -551,7 +556,7 @@ def test_a_move_keeps_all_the_rest_and_a_backup(project: ConvertProject) -> None
     backup = path.with_name("settings.json.bak-1")
     assert (report["backups"], backup.read_text()) == ([str(backup)], text)
     assert sorted(p.name for p in path.parent.iterdir()) == ["settings.json", "settings.json.bak-1"]
-    assert report["notes"] == [UNCALLED]
+    assert report["notes"] == [*ALWAYS, UNCALLED]
 
 
 def test_the_last_hook_leaves_with_its_key_and_two_blanks_stay_the_indentation(project: ConvertProject) -> None:
@@ -588,7 +593,7 @@ def test_the_same_entry_elsewhere_is_noted(project: ConvertProject) -> None:
 def test_claude_code_that_calls_boathook_keeps_its_hooks(project: ConvertProject) -> None:
     project.write_entries(command("boathook run --host claude --event PreToolUse --without settings"), scope="user")
     project.write_entries(command("a.sh"))
-    assert project.to_hooks("--move")[1]["notes"] == []
+    assert project.to_hooks("--move")[1]["notes"] == [*ALWAYS]
 
 
 def test_a_link_to_a_settings_file_stays_a_link(project: ConvertProject) -> None:
@@ -614,7 +619,7 @@ def test_a_dry_run_prints_everything_and_writes_nothing(project: ConvertProject)
     printed = project.run("convert", "to-hookmd", "--dry-run").stdout.splitlines()
     assert f"would write {folder}/scripts/run.sh:" in printed
     assert "    a.sh" in printed
-    assert printed[-2:] == ["1 converted, 1 left (nothing was written)", TWICE]
+    assert printed[-4:] == ["1 converted, 1 left (nothing was written)", *ALWAYS, TWICE]
     back = project.to_settings("--dry-run", "--move")[1]
     assert (back["backed_up"], [file["path"] for file in back["files"]]) == (
         [str(project.hooks_folder("project") / "guard/HOOK.md")],
@@ -642,6 +647,7 @@ def test_a_person_gets_plain_sentences(project: ConvertProject) -> None:
         "           it asks a model; a HOOK.md hook runs a script",
         f"backup of the source: {path}.bak-1",
         "1 converted, 1 left",
+        *ALWAYS,
         UNCALLED,
     ]
 
@@ -681,7 +687,7 @@ def test_local_settings_are_converted_with_a_note_about_who_sees_them(project: C
     path = project.write_entries(command("true"), scope="local")
     code, report = project.to_hooks("--local", "--move")
     shared = "settings.local.json is private to you; .agents/hooks is shared with everyone who has the project."
-    assert (code, report["notes"], path.read_text()) == (0, [shared, UNCALLED], "{}")
+    assert (code, report["notes"], path.read_text()) == (0, [shared, *ALWAYS, UNCALLED], "{}")
     assert project.to_settings("--local", "--move")[0] == 0
     assert list(json.loads(path.read_text())["hooks"]) == ["PreToolUse"]
 

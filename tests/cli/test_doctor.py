@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.scratch_project import CALL, make_settings, write_script
+from tests.terminal import add_agents
 
 
 def _examine(project, *words, **env):
@@ -30,6 +31,40 @@ def test_a_guard_that_blocks_works(project):
     result, findings = _of(found, "guard")
     assert (code, found["ok"], result) == (0, True, "works")
     assert findings[0][1].startswith("works: decision block, ")
+
+
+def test_a_guard_that_objects_to_a_case_of_its_tests_is_named_with_the_case(project):
+    folder = project.write_hook("guard", "grep -q 'rm -rf' && exit 2; exit 0", fields={"matcher": "{tool: Shell}"})
+    (folder / "tests.txt").write_text("pass ls\n\nblock rm -rf x\n")
+    result, findings = _of(_examine(project, "guard")[1], "guard")
+    assert (result, len(findings)) == ("works", 1)
+    assert findings[0][1].startswith("works: it answers block to a case of its tests (tests.txt:3), ")
+
+
+def test_that_no_agent_asks_is_a_warning_where_there_are_agents(machine):
+    def find_level():
+        rows = _examine(machine)[1]["setup"]
+        return next((row["level"] for row in rows if row["subject"] == "agents"), "")
+
+    machine.write_hook("guard")
+    assert find_level() == "note"
+    add_agents(machine, "claude")
+    assert find_level() == "warning"
+    machine.run("install", "claude", "--yes")
+    assert find_level() == ""
+
+
+def test_one_hook_that_is_in_a_folder_of_the_wrong_name_is_found_there(project):
+    folder = project.write_hook("guard", scope="project").parent
+    project.trust("guard")
+    wrong = folder.rename(folder.parent / "hook")
+    found = _examine(project, "guard")[1]
+    assert [(row["subject"], row["fix"]) for row in found["setup"]] == [(str(wrong), f"mv {wrong} {folder}")]
+    project.run("untrust", "guard", "--yes")
+    for command in ("doctor", "show"):
+        refused = project.run(command, "guard").stderr
+        assert "there is no hook 'guard' here" in refused
+        assert f"its name must be 'hooks' (mv {wrong} {folder})" in refused
 
 
 def test_hooks_run_in_a_scratch_folder_that_is_removed(project):

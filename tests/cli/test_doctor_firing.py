@@ -18,6 +18,8 @@ from boathook.sources.samples import build_sample_event
 from tests.scratch_project import make_settings
 
 HAS_SANDBOX = next(one.is_available for one in probe_sandbox_levels() if one.level == RESTRICTED)
+HAS_BUBBLEWRAP = next(one.is_available for one in probe_sandbox_levels() if one.level == ISOLATED)
+needs_bubblewrap = pytest.mark.skipif(not HAS_BUBBLEWRAP, reason="bubblewrap does not work here")
 needs_sandbox = pytest.mark.skipif(not HAS_SANDBOX, reason="this machine has neither Landlock nor bubblewrap")
 CONNECT = "import socket\nsocket.create_connection(('127.0.0.1', 9))\n"
 
@@ -77,6 +79,19 @@ def test_a_hook_that_is_broken_for_another_reason_fails_in_the_sandbox_too(proje
     assert (code, rows["broken"]["result"]) == (1, "fails")
 
 
+@needs_bubblewrap
+def test_where_bubblewrap_works_hooks_change_no_modes_and_times_and_see_no_sockets(project):
+    (project.home / "kept").write_text("x")
+    before = os.stat(project.home / "kept")
+    guard = project.write_hook("guard", 'chmod 000 "$HOME/kept"; touch -d 2001-01-01 "$HOME/kept"; exit 2')
+    (guard / "tests.txt").write_text("block ls\n")
+    project.write_hook("sockets", '[ -z "$(find /run/ -type s 2>/dev/null)" ] || exit 1')
+    _, _, rows = _examine(project)
+    after = os.stat(project.home / "kept")
+    assert (after.st_mode, after.st_mtime) == (before.st_mode, before.st_mtime)
+    assert rows["sockets"]["result"] == "works"
+
+
 def test_for_real_fires_with_the_real_home(project):
     _write_hooks_with_effects(project)
     _, found, rows = _examine(project, "writer", "UserPromptSubmit:cat", "--for-real")
@@ -117,11 +132,17 @@ def test_without_a_sandbox_hooks_get_a_scratch_home(project, monkeypatch):
 def test_the_way_depends_on_the_machine_and_on_the_person(project, has_sandbox, for_real, way, levels):
     project.write_hook("guard", fields={"async": True})
     found = choose_firing((SandboxSupport(RESTRICTED, has_sandbox, ""),), for_real=for_real)
-    assert found.way == way
+    assert (found.way, found.by_mounts) == (way, False)
     (hook,) = load_catalog(project.path, config=project.config, state=project.state).hooks
     for own, confined in levels.items():
         fired = found.confine(hook.replace(sandbox=own, network=True))
         assert (fired.sandbox, fired.background, fired.network) == (confined, False, way != SANDBOXED)
+
+
+@pytest.mark.parametrize("for_real", [False, True])
+def test_bubblewrap_makes_the_sandbox_if_it_works(for_real):
+    levels = tuple(SandboxSupport(level, is_available=True, detail="") for level in (RESTRICTED, ISOLATED))
+    assert choose_firing(levels, for_real=for_real).by_mounts is not for_real
 
 
 def test_code_without_a_review_needs_a_sandbox(project):

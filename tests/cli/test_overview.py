@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from boathook.ledger.writer import SPILL_NAME
 from tests.scratch_project import CALL
 from tests.terminal import add_agents
 
@@ -72,3 +73,15 @@ def test_help_and_version_are_commands(project):
     ):
         done = project.run("help", *words)
         assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+
+
+def test_a_record_that_is_not_in_the_chain_is_not_the_last_block(project):
+    project.write_hook("mine", BLOCKING)
+    assert project.run("run", stdin=json.dumps(CALL)).returncode == 2
+    before = read_overview(project)[0]["last block"]
+    (segment,) = project.state.glob("ledger-2*.jsonl")
+    record = json.loads(segment.read_text().splitlines()[-1])
+    forged = {**record, "id": "f" * 12, "time": "2999-01-01T00:00:00.000Z"}
+    (project.state / SPILL_NAME).write_text(json.dumps(forged) + "\n")
+    assert "f" * 12 in project.run("log").stdout
+    assert read_overview(project)[0]["last block"] == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -76,7 +77,10 @@ def test_two_agents_are_guarded_and_everything_is_fired_once(machine):
     ]
     assert "its command answers in" in steps[3]
     assert "guards answered: each objects to what its tests say" in steps[-1]
-    assert any(line.startswith("claude  Claude Code is guarded by ") for line in lines)
+    # The numbers of both lines add up.
+    on = int(re.search(r"boathook/standard: (\d+) hooks on", out)[1])
+    counts = re.search(r"\nclaude  Claude Code is guarded by (\d+) hooks before tool calls, and runs (\d+) more", out)
+    assert sum(map(int, counts.groups())) == on
     assert any(line.startswith("codex   Codex CLI is guarded by ") and "It cannot ask you" in line for line in lines)
     assert lines[-1] == "undo    boathook setup --undo"
     # An agent that is blocked: the goal of all this.

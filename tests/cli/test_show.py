@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests import forked
 from tests.packs.toy_packs import write_pack
 from tests.scratch_project import CALL, make_settings
 from tests.terminal import read_screen
@@ -179,3 +180,20 @@ def test_self_protection_is_shown_as_a_part_of_boathook(project):
     printed = show(project, "self-protection")
     assert "  from      boathook itself\n" in printed
     assert "Files" not in printed
+
+
+def test_show_prints_the_same_in_a_folder_below_the_project(project):
+    write_guard(project, "project")
+    project.trust("guard")
+    assert project.run("install", "claude", "--project", str(project.path), "--yes").returncode == 0
+    project.dispatch(event={**CALL, "tool_input": {"command": "rm x"}})
+    below = project.path / "src/deep"
+    below.mkdir(parents=True)
+    argv = project.make_argv("show", "guard", "--json")
+    shown = [
+        json.loads(forked.run(argv, cwd=folder, env=project.environment, text=True, check=True).stdout)
+        for folder in (project.path, below)
+    ]
+    assert shown[0] == shown[1]
+    assert [row["agent"] for row in shown[1]["agents"]] == ["claude"]
+    assert (shown[1]["cost"]["runs"], shown[1]["trust"]["state"]) == (1, "trusted")

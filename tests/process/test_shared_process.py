@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import boathook
 from boathook.core.shared_frames import HookFrame, find_frame_end, read_frames
 from boathook.guards.code_cache import CodeCache
-from boathook.process import hook_runner
+from boathook.process import hook_runner, shared_jobs
 from tests.example_counts import count_examples
 from tests.packs.toy_packs import PACK, PASS, find_pack, make_script, write_pack
 from tests.scratch_project import CALL, make_project
@@ -67,10 +67,20 @@ def write_guards(project, guards, on_failure=()):
     project.write_hooks_toml("user", "".join(f'[packs."{PACK}".{name}]\nname = "{name}"\n' for name in names))
 
 
-def dispatch(project, *, shares: bool, event=CALL):
-    """Return a verdict and the number of processes that were started for it."""
+# As if all scripts were those of boathook, which one fork may run.
+KNOWN_START = shared_jobs._START.replace(
+    "from boathook.guards.shared",
+    "from boathook.guards import known_scripts as k;k.find_known_scripts=lambda h,*_:frozenset(x[0] for x in h);"
+    "from boathook.guards.shared",
+)
+
+
+def dispatch(project, *, shares: bool, event=CALL, known: bool = False):
+    """Return a verdict and the number of processes that were started for it; `known`: as if boathook knew all scripts."""
     starts = []
     with pytest.MonkeyPatch.context() as patch:
+        if known:
+            patch.setattr(shared_jobs, "_START", KNOWN_START)
         for name, value in project.variables.items():
             patch.setenv(name, value)
         if not shares:
@@ -109,6 +119,51 @@ def test_any_guards_in_one_process_are_as_if_each_had_its_own(tmp_path_factory, 
     alone, _ = dispatch(project, shares=False)
     shared, _ = dispatch(project, shares=True)
     assert describe(shared) == describe(alone)
+
+
+# What a script does in memory or to its process, and ends as if nothing was: none of those that boathook knows does it.
+TRACES = {name for name in BODIES if name.startswith(("changes", "leaks", "closes", "has"))}
+TRACELESS = [name for name in SCRIPTS if name not in TRACES]
+OWN_PID = make_script("return ask(str(os.getpid()))", "import os")
+
+
+@pytest.mark.parametrize("guard", TRACELESS)
+def test_a_known_guard_does_in_a_fork_with_others_what_it_does_alone(project, guard):
+    write_guards(project, ["looks", "asks", guard, "looks"])
+    alone, _ = dispatch(project, shares=False)
+    shared, starts = dispatch(project, shares=True, known=True)
+    assert describe(shared) == describe(alone)
+    assert starts <= 2
+
+
+@settings(max_examples=count_examples(25))
+@given(guards=st.lists(st.tuples(st.sampled_from(TRACELESS), st.booleans()), min_size=2, max_size=6))
+def test_any_known_guards_in_one_fork_are_as_if_each_had_its_own_process(tmp_path_factory, guards):
+    project = make_project(tmp_path_factory.mktemp("known") / "base")
+    write_guards(project, [name for name, _ in guards], [blocks for _, blocks in guards])
+    alone, _ = dispatch(project, shares=False)
+    shared, _ = dispatch(project, shares=True, known=True)
+    assert describe(shared) == describe(alone)
+
+
+def test_known_guards_have_one_fork_until_one_of_them_fails_and_others_have_a_fork_each(project):
+    write_guards(project, [OWN_PID, OWN_PID, "raises", OWN_PID, OWN_PID])
+    verdict, _ = dispatch(project, shares=True, known=True)
+    assert [len({verdict.runs[at].outcome.reason for at in pair}) for pair in ((0, 1), (3, 4), (0, 3))] == [1, 1, 2]
+    verdict, _ = dispatch(project, shares=True)
+    assert len({run.outcome.reason for run in verdict.runs}) == 5
+
+
+def test_a_known_guard_that_hangs_hits_its_own_timeout_and_only_it(project):
+    hang = make_script("import time, sys\nsys.stderr.write('begun'); sys.stderr.flush()\ntime.sleep(600)")
+    write_guards(project, ["asks", hang, "asks"])
+    manifest = find_pack(project) / "hooks/g01/HOOK.md"
+    manifest.write_text(manifest.read_text().replace("60000", "1500"))
+    shared, starts = dispatch(project, shares=True, known=True)
+    assert [run.status for run in shared.runs] == ["ok", "timeout", "ok"]
+    assert shared.runs[1].error == "it did not end within 1.5 s"
+    assert starts == 2
+    assert describe(shared) == describe(dispatch(project, shares=False)[0])
 
 
 def test_many_guards_are_asked_in_one_process_and_each_has_its_name_and_settings(project):

@@ -152,6 +152,34 @@ UNKNOWN_WORDS = {
 }
 
 
+OTHER_FOLDERS = {
+    "cd build; rm x": "/work",
+    "cd build\nrm x": "/work",
+    "cd build; sudo rm x": "/work",
+    "cd a; cd b; rm x": "/work/a",
+    "bash -c 'cd build; rm x'": "/work",
+    # It is checked, the folder is made before, or it is not known.
+    "cd build && rm x": "",
+    "cd build || exit 1; rm x": "",
+    "set -eu; cd build; rm x": "",
+    "mkdir -p build; cd build; rm x": "",
+    "git clone https://example.org/build.git; cd build; rm x": "",
+    'cd "$FOLDER"; rm x': "",
+    "rm x": "",
+}
+
+
+def test_where_a_program_runs_if_the_cd_before_it_fails() -> None:
+    found = {text: read_command(text, folder="/work").programs[-1].other_folder for text in OTHER_FOLDERS}
+    assert found == OTHER_FOLDERS
+
+
+def test_which_redirections_get_only_errors() -> None:
+    program = read_command("rm x > out 2> errors 2>&1", folder="/work").programs[0]
+    assert (program.outputs, program.error_outputs) == (("out", "errors"), ("errors",))
+    assert read_command("rm x &> both", folder="/work").programs[0].error_outputs == ()
+
+
 def test_what_cannot_be_known_is_unknown() -> None:
     assert {text: _read(text)[-1].words for text in UNKNOWN_WORDS} == UNKNOWN_WORDS
 

@@ -55,6 +55,15 @@ STARTED = {
         *(("/p", "f"), ("/p", "local", "A")),
         *(("/p", "declare", "-g", "A=c"), ("/p", "echo", "c")),
     ],
+    "A=b; f() { local A=c; g; }; g() { rm $A; }; f": [
+        *(("/p", "f"), ("/p", "local", "A=c"), ("/p", "g"), ("/p", "g"), ("/p", "rm", "b")),
+        *(("/p", "f"), ("/p", "local", "A=c"), ("/p", "g"), ("/p", "rm", "c")),
+    ],
+    "f() { f; rm $A; }; A=y; f": [
+        *(("/p", "f"), ("/p", "f"), ("/p", "rm", UNKNOWN)),
+        *(("/p", "f"), ("/p", "f"), ("/p", "rm", "y")),
+    ],
+    "bash -c $'rm\\x20y'": [("/p", "bash", "-c", "rm y"), ("/p", "rm", "y")],
     "f() { rm $A; }; A=y; f": [("/p", "f"), ("/p", "rm", UNKNOWN), ("/p", "f"), ("/p", "rm", "y")],
     "bash -norc -c 'rm y'": [("/p", "bash", "-norc", "-c", "rm y"), ("/p", "rm", "y")],
     "bash -login -rcfile x -c 'rm y'": [("/p", "bash", "-login", "-rcfile", "x", "-c", "rm y"), ("/p", "rm", "y")],

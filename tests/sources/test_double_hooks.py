@@ -52,3 +52,13 @@ def test_another_event_another_command_and_hooks_that_are_off_are_not_doubles(pr
     project.write_settings("user", make_settings("sh ./guard.sh"))
     project.write_hooks_toml("user", '[[hooks.disable]]\nname = "guard"\n')
     assert find_names(project) == []
+
+
+def test_several_hooks_that_run_twice_are_one_sentence(project):
+    settings = make_settings("sh ./guard.sh")
+    settings["hooks"]["Stop"] = [{"hooks": [{"type": "command", "command": "sh ./gate.sh"}]}]
+    path = project.write_settings("user", settings)
+    project.run("convert", "to-hookmd", "--yes", "--user")
+    sentence = f"2 hooks run twice, because {path} has the same commands: gate, guard. Fix: remove one of each two"
+    assert sentence in project.run("list").stderr
+    assert sentence in project.run("status").stdout

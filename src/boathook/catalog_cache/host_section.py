@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.event import SPELLINGS
+from boathook.core.event import OTHER_NAMES, SPELLINGS
 from boathook.dialects.answers import OBJECT, TEXT
 from boathook.dialects.dialect import NATIVE, find_host_dialect
 from boathook.dialects.native import FIELD_TYPES
@@ -22,7 +22,8 @@ def make_host_sections() -> dict[str, Any]:
         spelling: ((kind.name,), "", "", *_find_tool_places(kind.has_tool, ()), True, _find_field_places(kind, ()))
         for spelling, kind in SPELLINGS.items()
     }
-    sections: dict[str, Any] = {f"host {NATIVE}": (_make_native_rule(), events, None)}
+    tools = {name: ((name, other), ()) for name, other in OTHER_NAMES.items()}
+    sections: dict[str, Any] = {f"host {NATIVE}": (_make_native_rule(), events, tools)}
     for name in list_host_names():
         host = load_host(name)
         sections[f"host {name}"] = (_make_rule(host), _list_events(host), _list_tools(host))
@@ -48,6 +49,7 @@ def _make_native_rule() -> dict[str, Any]:
         "hides_messages": dialect.hides_messages,
         "foreign_keys": (),
         "project_at": dialect.project_at,
+        "knows_all_tools": False,
         "server_tool": "",
         "server_places": (),
         "server_callers": {},
@@ -65,6 +67,8 @@ def _make_rule(host: Host) -> dict[str, Any]:
         "hides_messages": bool(host.message_unseen),
         "foreign_keys": host.foreign_keys,
         "project_at": host.project_at,
+        # A tool that is none of the host's may be that of another one.
+        "knows_all_tools": True,
         "server_tool": host.server_tool,
         "server_places": host.server_places,
         "server_callers": dict(host.server_callers),

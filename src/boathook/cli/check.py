@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from boathook.assembly import load_catalog, resolve_start, resolve_state
+from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
-from boathook.cli.show import STATE_STYLES, echo, escape_json_text, format_count, print_json
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import DISABLED, ERROR, GONE, NOTE, SHADOWED, WARNING, Diagnostic, Hook
 from boathook.core.value import Value
@@ -20,9 +19,7 @@ from boathook.sources.agent_forms.entry_lines import add_lines
 from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.double_hooks import find_double_hooks
 
-_TEXT, _JSON, _GITHUB = _FORMATS = ("text", "json", "github")
-# How GitHub calls the levels of its annotations.
-_GITHUB_LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
+_TEXT, _JSON, _GITHUB, _SARIF = _FORMATS = ("text", "json", "github", "sarif")
 _BAD_LEVELS = (ERROR, WARNING)
 _NO_HOOKS = "There are no hooks here: nothing to check."
 # States that no other finding explains.
@@ -54,7 +51,7 @@ class CheckReport(Value):
     type=click.Choice(_FORMATS),
     default=_TEXT,
     show_default=True,
-    help="How to print: for people, as JSON, or as annotations of GitHub Actions.",
+    help="How to print: for people, as JSON, as annotations of GitHub Actions, or as SARIF for code scanners.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @project_option
@@ -75,6 +72,7 @@ def check_hooks(
       boathook check --strict .agents/hooks/my-hook
       boathook check --agent codex --agent kimi-code
       boathook check --strict --format github
+      boathook check --format sarif . > boathook.sarif
     """
     # Raises an error if it is not a folder.
     resolve_start(project)
@@ -89,8 +87,10 @@ def check_hooks(
         diagnostics = [diagnostic.to_json() for diagnostic in report.diagnostics]
         about = {"hooks": report.hooks, "agents": list(report.agents)}
         print_json({"ok": not has_failed, **about, "diagnostics": diagnostics})
-    elif output == _GITHUB:
-        _print_annotations(report)
+    elif output in (_GITHUB, _SARIF):
+        write = write_annotations if output == _GITHUB else write_sarif
+        for line in write(report.diagnostics, _NO_HOOKS if report.is_empty else ""):
+            echo(line)
     else:
         _print_report(report)
     return int(has_failed)
@@ -161,23 +161,3 @@ def _print_report(report: CheckReport) -> None:
         echo(_NO_HOOKS, "yellow")
     else:
         echo("all good", "green")
-
-
-def _print_annotations(report: CheckReport) -> None:
-    """Print what GitHub Actions shows beside the lines of a change."""
-    for diagnostic in report.diagnostics:
-        # An annotation needs a path in the repository, where a workflow runs.
-        fields = {"file": os.path.relpath(diagnostic.path), "line": str(diagnostic.line or 1), "title": "boathook"}
-        about = ",".join(f"{name}={_escape_annotation(text, ':,')}" for name, text in fields.items())
-        text = diagnostic.message + (f"\nfix: {diagnostic.fix}" if diagnostic.fix else "")
-        echo(f"::{_GITHUB_LEVELS[diagnostic.level]} {about}::{_escape_annotation(text)}")
-    if report.is_empty:
-        echo(f"::{_GITHUB_LEVELS[WARNING]} title=boathook::{_NO_HOOKS}")
-
-
-def _escape_annotation(text: str, more: str = "") -> str:
-    """Return a text in which nothing ends the annotation, and no character is hidden."""
-    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    for char in more:
-        escaped = escaped.replace(char, f"%{ord(char):02X}")
-    return escape_json_text(escaped)

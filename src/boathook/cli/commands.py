@@ -76,7 +76,7 @@ class CommandTable(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, "-V", "--version", prog_name="boathook")
+@click.version_option(__version__, "-v", "-V", "--version", prog_name="boathook")
 @click.pass_context
 def cli(ctx: click.Context) -> int:
     """Run your hooks in every AI coding agent.

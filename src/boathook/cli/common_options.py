@@ -9,11 +9,11 @@ import click
 
 from boathook.cli.name_completion import PROJECT_HOOK_NAME
 from boathook.core.event import KINDS, SPELLINGS, find_kind
+from boathook.core.near_words import suggest
 from boathook.dialects.dialect import NATIVE
 from boathook.entry.options import SOURCE, SWITCH, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import list_host_names
-from boathook.sources.fields import suggest
 from boathook.sources.source import SOURCES
 from boathook.system.locations import list_without_names
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from boathook.assembly import load_with_trust
 from boathook.cli.common_options import json_option, project_option
-from boathook.cli.convert_files import apply_conversion, list_files
+from boathook.cli.convert_files import apply_conversion, find_backup_path, list_files
 from boathook.cli.convert_plan import (
     CONVERTED,
     LEFT,
@@ -89,15 +90,15 @@ def convert_hooks(
     plan = _make_plan(ends, direction, project, move=move)
     files = list_files(plan, ends)
     source, target = (ends.shown_files, ends.hooks) if direction == _TO_HOOKS else (ends.hooks, ends.settings)
-    is_asking = bool(files) and not (dry_run or yes)
-    if is_asking and not as_json:
+    is_asking = bool(files) and not (dry_run or yes or as_json)
+    if is_asking:
         _print_rows(plan, source, is_planned=True)
-    if not dry_run and files:
-        # New hooks of a project need trust before they run, so an agent may write those.
-        if move or ends.scope == USER:
-            require_person(files=[*files, *ends.files])
-        if not confirm_change(_make_question(plan), yes=yes, default=True):
-            return 1
+    # New hooks of a project need trust before they run, so an agent may write those.
+    if files and not dry_run and (move or ends.scope == USER):
+        require_person(files=[*files, *ends.files])
+    if files and not dry_run and not confirm_change(_make_question(plan), yes=yes, default=True):
+        return 1
+    renamed = {path: find_backup_path(path) for path in plan.manifests_to_rename}
     backups = [] if dry_run else apply_conversion(plan, ends, project or ends.top or None)
     if as_json:
         about = {"direction": direction, "from": source, "to": target, "dry_run": dry_run, "move": move}
@@ -106,7 +107,7 @@ def convert_hooks(
     else:
         if not is_asking:
             _print_rows(plan, source)
-        _print_result(plan, files if dry_run else None, backups)
+        _print_result(plan, files if dry_run else None, backups, renamed)
     return int(any(row.status == LEFT for row in plan.rows))
 
 
@@ -145,7 +146,9 @@ def _print_rows(plan: ConversionPlan, source: str, *, is_planned: bool = False) 
             echo(f"           {text}")
 
 
-def _print_result(plan: ConversionPlan, planned: dict[str, bytes] | None, backups: list[str]) -> None:
+def _print_result(
+    plan: ConversionPlan, planned: dict[str, bytes] | None, backups: list[str], renamed: dict[str, str]
+) -> None:
     """Print what was done; `planned` are the files that a dry run would write, None if they were written."""
     if not plan.rows:
         return
@@ -153,8 +156,9 @@ def _print_result(plan: ConversionPlan, planned: dict[str, bytes] | None, backup
         echo(f"would write {path}:", "bold")
         for line in data.decode().splitlines():
             echo(f"    {line}")
-    for path in plan.manifests_to_rename:
-        echo(f"{'renamed' if planned is None else 'would rename'} to {path}.bak-N", "dim")
+    for path, backup in renamed.items():
+        word = "renamed" if planned is None else "would rename"
+        echo(f"{word} {path} to {os.path.basename(backup)}, so that it is no hook any more", "dim")
     for path in backups:
         echo(f"backup of the source: {path}", "dim")
     left = sum(row.status == LEFT for row in plan.rows)

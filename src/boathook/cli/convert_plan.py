@@ -11,6 +11,7 @@ from boathook.assembly import locate, locate_all
 from boathook.cli.convert_files import encode_settings, open_settings, read_hook_data, remove_hook_entries
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, HOOK_MD, PLUGIN, PROJECT, SHADOWED, USER, Command, Hook
+from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.install.json_edit import JsonEditor
@@ -37,6 +38,12 @@ _RUNS_TOGETHER = "settings.json hooks run together, and a block skips none; HOOK
 _PROJECT_VARIABLE = "In these hooks, {} is {}the folder with .agents/hooks, else the work dir."
 _SHARED_WITH_ALL = "settings.local.json is private to you; .agents/hooks is shared with everyone who has the project."
 _NOT_CALLED = "{} reads only {}, so it no longer runs these hooks. To make it call boathook: boathook install {}"
+# Measured in docs/reference/benchmarks.md, as a ratio to a bare start.
+_COST = (
+    "Through boathook, {} waits about one start of Python longer for each event, and about three where a hook runs, than "
+    "for hooks that it starts itself."
+)
+_RENAME = "To rename a hook, rename its folder, and change `name` in its HOOK.md."
 _OTHER_ENTRY = "it is left because the same entry is also another kind of event, which cannot be converted: {}"
 
 
@@ -138,10 +145,15 @@ def _find_file_ends(path: str, *, is_user: bool) -> ConversionEnds:
     form = find_form_of_file(path)
     top = form.find_project(path) if form is not None else ""
     if not os.path.isfile(path) or form is None or not top or is_user:
-        names = ", ".join(form.source.without for form in HOOK_FORMS)
         what = "is not one of your own hook files" if is_user else "is not a file with hooks that an agent reads"
-        raise ConfigError(f"{path} {what}. Pass such a file, or one of these: {names}")
+        raise ConfigError(f"{path} {what}. Pass such a file, or an agent: {_suggest_form(path)}")
     return ConversionEnds(PROJECT, top, (path,), f"{top}/.agents/hooks", form)
+
+
+def _suggest_form(path: str) -> str:
+    forms = [form.source.without for form in HOOK_FORMS]
+    near = find_near_word(os.path.basename(path), (*forms, *(form.source.host for form in HOOK_FORMS)))
+    return ask_if_meant(near) if near else ", ".join(forms)
 
 
 def _find_config_folder() -> str:
@@ -168,6 +180,7 @@ def plan_folders(ends: ConversionEnds, catalog: Catalog, *, move: bool) -> Conve
     converted = [row for row in rows if row.status == CONVERTED]
     notes = [_SHARED_WITH_ALL] if is_local and converted else []
     notes += [_describe_project_variable(ends.form)] if converted and not ends.top else []
+    notes += [_COST.format(ends.form.title), _RENAME] if converted else []
     if move and converted:
         # If the agent calls boathook, HOOK.md hooks run there too.
         hooks = [hook for hook in catalog.hooks if hook.source in (ends.form.source.name, PLUGIN)]

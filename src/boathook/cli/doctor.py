@@ -12,13 +12,13 @@ from boathook.cli.call_history import WHAT_IS_RECORDED, read_history
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.doctor_firing import Firing, choose_firing, prepare_firing
 from boathook.cli.doctor_hooks import FAILS, NOT_RUN, RESULTS, WORKS, HookExaminer, HookHealth
-from boathook.cli.doctor_machine import GOOD, HealthFinding, examine_machine, list_own_calls
+from boathook.cli.doctor_machine import GOOD, HealthFinding, examine_files, examine_machine, list_own_calls
 from boathook.cli.hook_causes import list_installed_hosts
 from boathook.cli.install import repair_installations
 from boathook.cli.name_completion import ANY_HOOK_NAME
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, show_progress
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ERROR, NOTE, WARNING, Hook
+from boathook.core.hook import ERROR, GONE, NOTE, WARNING, Hook
 from boathook.core.notices import list_names
 from boathook.core.value import Value
 from boathook.hosts.host import Host
@@ -121,7 +121,8 @@ def _prepare(
     firing = choose_firing(levels, for_real=for_real)
     examination = _Examination(catalog, tuple(hooks), state, hosts, firing, locations.trust_all)
     if names:
-        return examination, []
+        # A hook that is gone may be in a folder of the wrong name.
+        return examination, examine_files(catalog, trust)[1:] if any(hook.state == GONE for hook in hooks) else []
     return examination, examine_machine(catalog, trust, state, project, levels=levels, for_real=for_real)
 
 
@@ -131,7 +132,7 @@ def _choose_hooks(catalog: Catalog, names: tuple[str, ...]) -> list[Hook]:
     hooks = [hook for hook in catalog.hooks if hook not in own_calls]
     if not names:
         return hooks
-    wanted = [hook for name in names for hook in find_named_hooks(hooks, name)]
+    wanted = [hook for name in names for hook in find_named_hooks(hooks, name, catalog.diagnostics)]
     return [hook for hook in hooks if hook in wanted]
 
 

@@ -12,7 +12,7 @@ from boathook.assembly import make_probe_engine
 from boathook.cli.trial_run import raise_sandbox
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
-from boathook.core.hook import RESTRICTED, USER, Hook
+from boathook.core.hook import ISOLATED, RESTRICTED, USER, Hook
 from boathook.core.value import Value
 from boathook.core.verdict import Run, Verdict
 from boathook.engine import Engine
@@ -39,9 +39,10 @@ _USER_FOLDERS = (CONFIG_FOLDER, STATE_FOLDER, CACHE_FOLDER, *(source.user_folder
 _HOME_FOLDERS = {b"XDG_DATA_HOME": ".local/share", **{one.variable: one.default for one in _USER_FOLDERS}}
 # What programs say if they may not write or have no network.
 _CONFINED = re.compile(
-    r"(?i)permission denied|read-only file ?system|operation not permitted|\b(?:EACCES|EROFS|EPERM|ENOTFOUND|EAI_AGAIN)\b"
+    r"(?i)permission denied|read-only file ?system|operation not permitted"
+    r"|\b(?:EACCES|EROFS|EPERM|ENOTFOUND|EAI_AGAIN|ECONNREFUSED)\b"
     r"|network is unreachable|could ?n[o']t (?:resolve|connect)|name resolution|name or service not known|getaddrinfo"
-    r"|failed to connect|connection error|cannot connect to|no route to host|cannot autolaunch|unable to open display"
+    r"|failed to connect|connection (?:error|refused)|cannot connect to|no route to host|cannot autolaunch|unable to open display"
 )
 
 
@@ -49,6 +50,8 @@ class Firing(Value):
     """The way in which hooks are fired: one of `FIRING_WAYS`."""
 
     way: str
+    # Whether bubblewrap makes the sandbox: it also keeps modes, owners and times of files, and hides the sockets in /run.
+    by_mounts: bool = False
 
     @property
     def text(self) -> str:
@@ -71,8 +74,9 @@ class Firing(Value):
 
 
 def choose_firing(levels: tuple[SandboxSupport, ...], *, for_real: bool) -> Firing:
-    has_sandbox = any(support.level == RESTRICTED and support.is_available for support in levels)
-    return Firing(FOR_REAL if for_real else SANDBOXED if has_sandbox else SCRATCH_HOME)
+    available = {support.level for support in levels if support.is_available}
+    way = FOR_REAL if for_real else SANDBOXED if RESTRICTED in available else SCRATCH_HOME
+    return Firing(way, by_mounts=way == SANDBOXED and ISOLATED in available)
 
 
 class HookFirer:
@@ -107,7 +111,8 @@ def prepare_firing(catalog: Catalog, firing: Firing) -> Iterator[HookFirer]:
         environ = (
             None if firing.is_for_real else _make_environment(f"{base}/home", is_scratch=firing.way == SCRATCH_HOME)
         )
-        with make_probe_engine(catalog, base, project=scratch, environ=environ) as engine:
+        by_mounts = firing.by_mounts
+        with make_probe_engine(catalog, base, project=scratch, environ=environ, by_mounts=by_mounts) as engine:
             yield HookFirer(engine, firing, scratch)
 
 

@@ -38,7 +38,7 @@ from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.core.value import Value
 from boathook.core.verdict import OK, TIMEOUT, Run
-from boathook.hook_tests.case import PASS, SKIP
+from boathook.hook_tests.case import OBJECTIONS, PASS, SKIP, Case
 from boathook.hook_tests.case_file import TESTS_FILE
 from boathook.hook_tests.guard_firing import find_objection_case, fire_guard
 from boathook.hosts.host import Host
@@ -147,7 +147,11 @@ class HookExaminer:
             # The checker has said why it fails, with the line.
             is_known = is_broken and run.status != OK
             return HookHealth(hook, FAILS, before if is_known else (*before, finding), ms)
-        more = (*_examine_passed_sample(hook, run, event), *self._examine_objection(hook, run))
+        objection, case = self._fire_objection(hook, run)
+        more = (*_examine_passed_sample(hook, run, event), *_judge_objection(hook, objection, case))
+        if objection in OBJECTIONS and finding.level == GOOD and case is not None:
+            text = f"works: it answers {objection} to a case of its tests ({TESTS_FILE}:{case.line}), {ms:.0f} ms"
+            finding = finding.replace(text=text)
         is_broken = is_broken or any(one.level == ERROR for one in more)
         if not is_broken and find_unasked_cause(hook, self._hosts):
             return HookHealth(hook, NOT_ASKED, (*before, *more), ms)
@@ -192,13 +196,20 @@ class HookExaminer:
             return "boathook run --debug shows what it reads and prints"
         return f"if it needs the network or other files, fire it for real: boathook doctor {hook.name} --for-real"
 
-    def _examine_objection(self, hook: Hook, run: Run) -> list[HealthFinding]:
-        """Fire the first plain case of a guard that it objects to: one that has no opinion on it is broken."""
+    def _fire_objection(self, hook: Hook, run: Run) -> tuple[str, Case | None]:
+        """Return how a guard answers the first plain case of its tests that it objects to, and the case, if it has one."""
         case = find_objection_case(hook) if run.status == OK else None
-        if case is None or fire_guard(self._firing.confine(hook), case).got not in (PASS, SKIP):
-            return []
-        text = f"it has no opinion on a case that its tests say it objects to ({TESTS_FILE}:{case.line}): {case.title}"
-        return [HealthFinding(ERROR, hook.name, text, f"boathook test {hook.name}:{case.line}")]
+        if case is None:
+            return "", None
+        return fire_guard(self._firing.confine(hook), case, by_mounts=self._firing.by_mounts).got, case
+
+
+def _judge_objection(hook: Hook, answer: str, case: Case | None) -> list[HealthFinding]:
+    """Return an error about a guard that has no opinion on what it objects to."""
+    if case is None or answer not in (PASS, SKIP):
+        return []
+    text = f"it has no opinion on a case that its tests say it objects to ({TESTS_FILE}:{case.line}): {case.title}"
+    return [HealthFinding(ERROR, hook.name, text, f"boathook test {hook.name}:{case.line}")]
 
 
 def _describe_answer(outcome: Outcome) -> str:

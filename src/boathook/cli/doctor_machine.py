@@ -10,15 +10,16 @@ from typing import Any
 from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, WARNING, Command, Hook
+from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, USER, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
 from boathook.errors import ConfigError
 from boathook.hosts.host import HostEvent, load_host
 from boathook.hosts.setup import Setup
-from boathook.install.host_files import InstallTarget, find_config_path
+from boathook.install.host_files import InstallTarget, find_config_path, resolve_install_target
 from boathook.install.installed_targets import list_installed_targets
+from boathook.install.present_agents import find_present_agents
 from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
@@ -67,9 +68,11 @@ def examine_machine(
         _examine_pattern_engine(),
         *_examine_sandboxes(levels),
         *_examine_ledger(state),
-        *_examine_files(catalog, trust),
+        *examine_files(catalog, trust),
         *_examine_built_in(catalog, state),
-        *_examine_settings_calls(catalog, _list_installed_files(state, project), has_installations=bool(installed)),
+        *_examine_settings_calls(
+            catalog, state, _list_installed_files(state, project), has_installations=bool(installed)
+        ),
         *installed,
     ]
 
@@ -125,7 +128,7 @@ def _examine_ledger(state: str) -> list[HealthFinding]:
     return findings
 
 
-def _examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:
+def examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:
     """Report diagnostics of files that are not hooks. The trust store has a finding of its own."""
     level, text = (ERROR, trust.error) if trust.error else (GOOD, "the trust store can be read")
     findings = [HealthFinding(level, "trust", text)]
@@ -147,12 +150,12 @@ def _list_installed_files(state: str, project: str | None) -> set[str]:
 
 
 def _examine_settings_calls(
-    catalog: Catalog, installed_files: set[str], *, has_installations: bool
+    catalog: Catalog, state: str, installed_files: set[str], *, has_installations: bool
 ) -> list[HealthFinding]:
     """Report calls that somebody wrote by hand."""
     calls = [hook for hook in list_own_calls(catalog) if os.path.realpath(hook.path) not in installed_files]
     if not calls:
-        return [] if has_installations else _examine_no_agents(catalog)
+        return [] if has_installations else _examine_no_agents(catalog, state)
     triggers_by_target: dict[tuple[str, str], list[str]] = {}
     for hook in calls:
         line = hook.handler.line if isinstance(hook.handler, Command) else ""
@@ -161,15 +164,20 @@ def _examine_settings_calls(
     return [_examine_call(settings, target, triggers) for (settings, target), triggers in triggers_by_target.items()]
 
 
-def _examine_no_agents(catalog: Catalog) -> list[HealthFinding]:
+def _examine_no_agents(catalog: Catalog, state: str) -> list[HealthFinding]:
     """Report that no agent calls boathook, and which hooks run nevertheless: those in an agent's own file."""
+    is_silent = any(hook.state == ARMED and find_own_host(hook) is None for hook in catalog.hooks)
+    present = (
+        find_present_agents(resolve_install_target(USER, None, state), InstallRegistry(state)) if is_silent else ()
+    )
     titles = dict.fromkeys(host.title for hook in catalog.hooks if (host := find_own_host(hook)))
     text = "no agent calls boathook here, so none asks your hooks"
     if titles:
         text += f", except those in the files of {', '.join(titles)}, which it runs itself"
-    return [
-        HealthFinding(NOTE, "agents", text, "boathook setup, or boathook install AGENT (boathook hosts lists them)")
-    ]
+    # On a machine without agents, as in continuous integration, nobody is missed.
+    level = WARNING if present else NOTE
+    names = ", ".join(agent.setup.name for agent in present) or "boathook hosts lists them"
+    return [HealthFinding(level, "agents", text, f"boathook setup, or boathook install AGENT ({names})")]
 
 
 def _examine_call(settings: str, target: str, triggers: list[str]) -> HealthFinding:

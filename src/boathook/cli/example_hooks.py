@@ -8,8 +8,8 @@ import shutil
 
 import boathook
 from boathook.core.hook import USER
+from boathook.core.near_words import suggest
 from boathook.errors import ConfigError
-from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import read_hook
 
 _PACKAGE = os.path.dirname(os.path.abspath(boathook.__file__))

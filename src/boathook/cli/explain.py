@@ -24,8 +24,8 @@ from boathook.cli.list import describe_matcher
 from boathook.cli.sample_input import SHELL_TOOL, parse_json_option, parse_tool_input
 from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table
 from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
-from boathook.core.event import Event, EventKind, find_kind
-from boathook.core.hook import ARMED, NOTE, BuiltIn, Command, Diagnostic, Hook, Http, Prompt
+from boathook.core.event import OTHER_NAMES, Event, EventKind, find_kind
+from boathook.core.hook import ARMED, NOTE, WARNING, BuiltIn, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.notices import list_names
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import ConfigError
@@ -40,6 +40,7 @@ from boathook.system.programs import find_entry_point, find_interpreter_error, r
 # So many hooks of other events are shown with their files.
 _MAX_PLACES = 3
 _ANSWERS = {True: "runs", False: "-", None: "maybe"}
+_PACK_ANSWERS = {True: "would run", None: "may run, which depends on the input", False: "would not"}
 
 
 @click.command("explain")
@@ -47,10 +48,11 @@ _ANSWERS = {True: "runs", False: "-", None: "maybe"}
 @click.option("--tool", metavar="NAME", help="The tool that is called.")
 @click.option("--input", "tool_input", metavar="JSON", help="The input of the tool; bare text is a shell command.")
 @click.option("--data", metavar="JSON", help='Other fields of the event, such as \'{"source": "startup"}\'.')
+@click.option("--all", "is_whole", is_flag=True, help="Show each hook of packs, too, instead of their number.")
 @json_option
 @add_catalog_options
 def explain_event(
-    event: str, tool: str | None, tool_input: str | None, data: str | None, as_json: bool, **where: Any
+    event: str, tool: str | None, tool_input: str | None, data: str | None, is_whole: bool, as_json: bool, **where: Any
 ) -> int:
     """Show which hooks would run on an event, and why.
 
@@ -81,10 +83,10 @@ def explain_event(
         about = {"event": sample.kind.name, "other_events": others, "diagnostics": diagnostics}
         print_json({**about, "hooks": rows, "built_in": built_in})
     else:
-        _print_explanation(rows, catalog, sample.kind)
-        if tool is not None and (name := find_canonical_name(tool)) != tool:
-            text = f"An agent that calls a tool {tool} sends it as {name}, and hooks match either name"
-            echo(f"{text}. See also: --tool {name}", "dim")
+        _print_explanation(rows, catalog, sample.kind, is_whole=is_whole)
+        if tool is not None and (name := find_canonical_name(tool)) not in (tool, OTHER_NAMES.get(tool)):
+            text = f"The agents that have a tool {tool} send it as {name}: hooks that match {name} would run there"
+            echo(f"{text}. Try --tool {name}", STATE_STYLES[WARNING])
     for row in built_in if not as_json else ():
         # Everyday calls do not concern it.
         if row["would_run"] or pause_end:
@@ -215,11 +217,14 @@ def _find_entry(hook: Hook) -> str | None:
     return find_entry_point(hook.folder) if hook.folder else None
 
 
-def _print_explanation(rows: list[dict[str, Any]], catalog: Catalog, kind: EventKind) -> None:
+def _print_explanation(rows: list[dict[str, Any]], catalog: Catalog, kind: EventKind, *, is_whole: bool) -> None:
     """Print the hooks of an event, then what keeps hooks from running, with its place and fix."""
-    if rows:
-        _print_rows(rows)
-    else:
+    packs = {} if is_whole else {hook.name: hook.pack for hook in catalog.hooks if hook.pack}
+    if own := [row for row in rows if row["hook"] not in packs]:
+        _print_rows(own)
+    for pack in dict.fromkeys(packs[row["hook"]] for row in rows if row["hook"] in packs):
+        _print_pack(pack, [row for row in rows if packs.get(row["hook"]) == pack])
+    if not rows:
         echo(f"There is no hook for {kind.name}.")
     found = [problem for row in rows for problem in row["diagnostics"]]
     for problem in [*found, *(diagnostic.to_json() for diagnostic in catalog.diagnostics)]:
@@ -244,6 +249,13 @@ def _print_problem(problem: dict[str, Any]) -> None:
     echo(f"{problem['level']}: {place}: {problem['message']}", STATE_STYLES.get(problem["level"], "dim"))
     if problem["fix"]:
         echo(f"    fix: {problem['fix']}", "dim")
+
+
+def _print_pack(pack: str, rows: list[dict[str, Any]]) -> None:
+    """Print how many hooks of a pack would run: a person who asks about a hook of their own would not find it among them."""
+    counts = {text: sum(row["would_run"] is answer for row in rows) for answer, text in _PACK_ANSWERS.items()}
+    text = ", ".join(f"{count} {text}" for text, count in counts.items() if count)
+    echo(f"Pack {pack}: {text} (--all shows each)")
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from boathook.cli.show import echo
-from boathook.sources.fields import suggest
+from boathook.core.near_words import suggest
 from boathook.version import __version__
 
 

@@ -1,10 +1,11 @@
-"""What an installation changes, in a few lines: which file, how many entries, and one of them whole. `--diff` shows every line."""
+"""What an installation changes, in a few lines: which file, how many entries, and what one runs. `--diff` shows every line."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,13 +14,16 @@ from boathook.cli.show import format_count
 from boathook.core.event import PRE_TOOL
 from boathook.core.value import Value
 from boathook.hosts.host import load_host
-from boathook.hosts.setup import FILES, PLUGIN, Setup
+from boathook.hosts.setup import FILES, PLUGIN
 from boathook.install.codex import ENTRY_TRUST_TABLE
 from boathook.install.formats import ENTRY_FORMATS, FORMATS
 from boathook.install.json_edit import JsonEditor
 from boathook.install.plan import FileChange, InstallPlan
+from boathook.sources.installed_line import list_call_words
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+# What an installed command says if boathook is gone: two long texts.
+_FALLBACK_OPTIONS = ("--repair", "--broken")
 _ADDS, _REMOVES, _REPLACES = "adds", "removes", "replaces"
 _ACTION_STYLES = {_ADDS: "green", _REMOVES: "red", _REPLACES: "yellow"}
 
@@ -43,7 +47,7 @@ def describe_diff(plan: InstallPlan) -> Iterator[StyledLine]:
 
 
 def describe_summary(plan: InstallPlan) -> Iterator[StyledLine]:
-    """Yield what a plan changes: for each file its entries and other values, and one entry whole as an example."""
+    """Yield what a plan changes: for each file its entries and other values, and the command of one entry."""
     changes = [(change, _compare_entries(change)) for change in plan.changes if change.has_effect]
     for change, entries in changes:
         head = f"{change.path} ({_name_action(change)})"
@@ -57,7 +61,7 @@ def describe_summary(plan: InstallPlan) -> Iterator[StyledLine]:
                 yield f"  {action} {_describe_keys(change, keys)}", _ACTION_STYLES[action]
         for text, style in _describe_extra_values(change):
             yield f"  {text}", style
-    yield from _describe_example(plan.setup, changes)
+    yield from _describe_example(plan, changes)
     if changes:
         yield "Nothing else in these files changes. To see every line, add --diff", "dim"
 
@@ -117,8 +121,8 @@ def _describe_extra_values(change: FileChange) -> Iterator[StyledLine]:
             yield f"removes {name}", _ACTION_STYLES[_REMOVES]
 
 
-def _describe_example(setup: Setup, changes: list[tuple[FileChange, EntryChanges]]) -> Iterator[StyledLine]:
-    """Yield one new entry whole: that of a tool call, which is where hooks guard, else the first."""
+def _describe_example(plan: InstallPlan, changes: list[tuple[FileChange, EntryChanges]]) -> Iterator[StyledLine]:
+    """Yield the command of one new entry: that of a tool call, which is where hooks guard, else the first."""
     new = [
         (change, key, entry)
         for change, entries in changes
@@ -127,14 +131,22 @@ def _describe_example(setup: Setup, changes: list[tuple[FileChange, EntryChanges
     ]
     if not new:
         return
-    calls = {row.name for row in load_host(setup.name).events if row.kind is PRE_TOOL}
+    calls = {row.name for row in load_host(plan.setup.name).events if row.kind is PRE_TOOL}
     change, key, entry = next((one for one in new if one[1] in calls), new[0])
-    entry_format, file = ENTRY_FORMATS[change.file.format], change.file
-    if file.format == PLUGIN:
-        yield "The plugin runs this command:", ""
-        text = str(entry_format.list_commands(entry[-1], file)[0])
-    else:
-        yield f"One of them as an example, {key}:" if len(new) > 1 else f"The entry of {key}:", ""
-        text = entry[-1] if isinstance(entry[-1], str) else json.dumps(entry[-1], indent=2, ensure_ascii=False)
-    for line in text.rstrip("\n").split("\n"):
+    commands = ENTRY_FORMATS[change.file.format].list_commands(entry[-1], change.file)
+    words = next(filter(None, (list_call_words(text) for text in commands if isinstance(text, str))), [])
+    who = "The plugin runs" if change.file.format == PLUGIN else f"The entry of {key} runs"
+    fallback = "refuses tool calls and says" if plan.target.refuses_broken else "says"
+    yield f"{who} this command; if boathook is gone, it {fallback} how to repair that:", ""
+    for line in _fold_words(words):
         yield f"  {line}", "dim"
+
+
+def _fold_words(words: list[str]) -> list[str]:
+    """Return a command in short lines: the program, and each option with its value; not what it says if it is broken."""
+    options = [at for at, word in enumerate(words) if word.startswith("--")]
+    ends = [*options[1:], len(words)]
+    pairs = [words[start:end] for start, end in zip(options, ends, strict=True)]
+    shown = [pair for pair in pairs if pair[0] not in _FALLBACK_OPTIONS]
+    head = words[: options[0]] if options else words
+    return [shlex.join(head[:-1]), shlex.join(head[-1:]), *map(shlex.join, shown)]

@@ -42,7 +42,7 @@ from boathook.core.hook import (
 from boathook.core.matcher import Matcher
 from boathook.core.notices import list_names
 from boathook.permits.unlock import describe_pause, read_unlock_end
-from boathook.sources.double_hooks import find_double_hooks
+from boathook.sources.double_hooks import describe_doubles, find_double_hooks
 from boathook.sources.source import find_source
 from boathook.sources.unused_sources import UnusedFile, find_unused_files
 from boathook.system.locations import Locations
@@ -106,8 +106,8 @@ def list_hooks(event: str | None, everything: bool, prompt: bool, as_json: bool,
         for line in (*_describe_unused_files(unused, locations), _find_next_step(hooks)):
             echo_wrapped(line, "dim")
     if not prompt:
-        for double in find_double_hooks(catalog.hooks):
-            echo(f"warning: {double.text}. Fix: {double.fix}", STATE_STYLES["warning"], err=True)
+        if doubles := describe_doubles(find_double_hooks(catalog.hooks)):
+            echo(f"warning: {doubles}", STATE_STYLES["warning"], err=True)
         for diagnostic in catalog.diagnostics:
             echo(f"{diagnostic.level}: {diagnostic}", STATE_STYLES[diagnostic.level], err=True)
     return 0

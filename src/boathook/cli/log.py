@@ -8,24 +8,26 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import click
 
-from boathook.assembly import resolve_state
+from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import EVENT, RECORDED_HOST, make_agent_option, since_option, state_option
 from boathook.cli.log_table import LogTable
 from boathook.cli.name_completion import ANY_HOOK_NAME
 from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, find_folder, list_record_hooks
 from boathook.cli.show import echo, format_count, make_console, write_json_line
 from boathook.core.event import find_kind
+from boathook.core.hook import ARMED
 from boathook.core.outcome import Decision
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import find_canonical_name
 from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.schema import LedgerRecord
-from boathook.sources.hook_names import is_hook_called
+from boathook.sources.hook_names import is_hook_called, make_unknown_hook_error, match_hook_names
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # So many records are shown at a terminal, unless it is said how many or since when.
@@ -118,12 +120,24 @@ def show_log(
             _follow(reader, select, show)
         elif not matching and not as_json:
             echo(describe_empty_log(reader.folder, is_filtered=log_filter != LogFilter()))
+            if log_filter.hook is not None and (hint := _explain_no_records(log_filter.hook, log_filter.project)):
+                echo(hint, "yellow")
         elif shown < matching and not as_json:
             echo(f"{format_count(matching - shown, 'earlier record')}: boathook log -n 0 shows all", "dim")
     except KeyboardInterrupt:
         pass
     warn_unreadable_lines(reader)
     return 0
+
+
+def _explain_no_records(name: str, project: str | None) -> str:
+    """Return why a hook may have no records: there is none of this name, or it does not run; "" if nothing is known."""
+    hooks = load_catalog(Path(project) if project else None).hooks
+    found = match_hook_names(hooks, name)
+    if not found:
+        return f"In this folder, {make_unknown_hook_error(hooks, name)}"
+    silent = next((hook for hook in found if hook.state != ARMED), None)
+    return f"{silent.name} does not run here: {silent.state_text}" if silent and len(found) == 1 else ""
 
 
 class _RecordSelection:

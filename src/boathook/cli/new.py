@@ -16,6 +16,7 @@ from boathook.core.event import PRE_TOOL, EventKind, find_kind
 from boathook.core.hook import PROJECT, USER, Hook
 from boathook.core.json_text import dumps
 from boathook.core.matcher import compile_pattern
+from boathook.core.near_words import suggest
 from boathook.core.tool_kinds import KIND_WORDS, SHELL, TOOL_KINDS, TOOLS_OF_KINDS
 from boathook.core.value import Value
 from boathook.errors import ConfigError
@@ -24,7 +25,7 @@ from boathook.hook_tests.first_tests import write_first_tests
 from boathook.hosts.tool_names import list_known_tools
 from boathook.install.host_files import find_project_top
 from boathook.sources.conversion import quote_yaml
-from boathook.sources.fields import HOOK_NAME, is_hook_name, join_words, suggest
+from boathook.sources.fields import HOOK_NAME, is_hook_name, join_words
 from boathook.sources.hook_md.folder import read_hook
 from boathook.sources.samples import find_matching_text
 from boathook.system.locations import CONFIG_FOLDER, read_environment, resolve_folder

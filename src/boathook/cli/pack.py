@@ -14,6 +14,7 @@ from boathook.cli.name_completion import PACK_HOOK_NAME
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import echo, format_count, print_json, print_table
 from boathook.core.hook import ARMED, PROJECT, USER, Hook
+from boathook.core.near_words import ask_if_meant, suggest
 from boathook.errors import ConfigError
 from boathook.install.host_files import find_project_top
 from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME, PackChange, compare_packs
@@ -28,7 +29,6 @@ from boathook.packs.pack_places import (
 )
 from boathook.packs.pack_source import PackSource, find_pack_source, list_pack_sources
 from boathook.packs.pack_switches import switch_hooks
-from boathook.sources.fields import suggest
 from boathook.sources.pack_lock import read_lock
 from boathook.sources.pack_md import PackManifest
 
@@ -295,10 +295,11 @@ def _switch(names: tuple[str, ...], *, is_on: bool, is_project: bool, yes: bool)
 def _suggest_hook(name: str, hooks: Iterable[Hook]) -> str:
     """Return how to write the name of a hook in a pack: people leave the pack or the hook out."""
     known = sorted({one.name for one in hooks if one.pack})
-    if any(one.startswith(f"{name}:") for one in known):
-        return f"name its hooks, as in {name}:HOOK; boathook pack list shows which are off"
+    packs = dict.fromkeys(one.rpartition(":")[0] for one in known)
+    if pack := next((one for one in packs if name in (one, one.rpartition("/")[2])), ""):
+        return f"it is a pack: name its hooks, as in {pack}:HOOK; boathook pack list shows which are on"
     near = [one for one in known if one.endswith(f":{name}")]
-    return f"did you mean '{near[0]}'?" if near else suggest(name, known, "boathook pack list shows the packs")
+    return ask_if_meant(near[0]) if near else suggest(name, known, "boathook pack list shows the packs")
 
 
 _names_argument = click.argument("names", nargs=-1, required=True, metavar="PACK:HOOK...", type=PACK_HOOK_NAME)

@@ -6,7 +6,7 @@ from typing import Any
 
 from boathook.core.json_text import JsonError, loads
 from boathook.errors import ConfigError
-from boathook.hosts.tool_names import find_canonical_name
+from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_canonical_name
 
 SHELL_TOOL = "Shell"
 
@@ -20,7 +20,8 @@ def parse_json_option(option: str, text: str, example: str = "") -> Any:
 
 def parse_tool_input(text: str, tool: str | None) -> Any:
     """Return the input of a tool from JSON; a text that is not JSON is the command of a shell."""
-    is_shell = tool is None or find_canonical_name(tool) == SHELL_TOOL
-    if is_shell and text.lstrip()[:1] not in ("{", "[", '"'):
+    name = SHELL_TOOL if tool is None else find_canonical_name(tool)
+    if name == SHELL_TOOL and text.lstrip()[:1] not in ("{", "[", '"'):
         return {"command": text}
-    return parse_json_option("--input", text, ' Example: --input \'{"command": "ls"}\'')
+    key = TOOL_INPUT_KEYS.get(name, ("key",))[0]
+    return parse_json_option("--input", text, f""" Example: --input '{{"{key}": "…"}}'""")

@@ -29,11 +29,14 @@ class AgentResult(Value):
     title: str
     is_guarded: bool
     guards: int = 0
+    # The other hooks that run there: after tool calls, at stops, in the background.
+    others: int = 0
     weaker: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        fields = {"host": self.name, "guarded": self.is_guarded, "guards": self.guards}
+        counts = {"guards": self.guards, "other_hooks": self.others}
+        fields = {"host": self.name, "guarded": self.is_guarded, **counts}
         return {**fields, "weaker": list(self.weaker), "cannot": list(self.limits)}
 
 
@@ -107,9 +110,11 @@ def judge_agents(plan: SetupPlan, failed: set[str], state: str) -> list[AgentRes
 def _count_guards(result: AgentResult, step: AgentStep, state: str) -> AgentResult:
     host = load_host(step.name)
     hooks = load_catalog(state=state, without=step.agent.setup.runs_itself).hooks
-    guards = [hook for hook in hooks if hook.state == ARMED and _objects(hook)]
+    armed = [hook for hook in hooks if hook.state == ARMED]
+    guards = [hook for hook in armed if _objects(hook)]
     weaker = tuple(hook.name for hook in guards if find_unsupported(hook, host))
-    return result.replace(guards=len(guards), weaker=weaker, limits=tuple(describe_limits(host)))
+    others = len(armed) - len(guards)
+    return result.replace(guards=len(guards), others=others, weaker=weaker, limits=tuple(describe_limits(host)))
 
 
 def _objects(hook: Hook) -> bool:
@@ -132,7 +137,8 @@ def _describe_result(result: AgentResult) -> str:
     limits = f"It cannot {', '.join(result.limits)}" if result.limits else "It can do all that hooks ask for"
     count = format_count(len(result.weaker), "guard")
     weaker = f"; {count} can do less there: boathook check --agent {result.name}" if result.weaker else ""
-    return f"{result.title} is guarded by {format_count(result.guards, 'hook')}. {limits}{weaker}"
+    others = f" before tool calls, and runs {result.others} more at other events" if result.others else ""
+    return f"{result.title} is guarded by {format_count(result.guards, 'hook')}{others}. {limits}{weaker}"
 
 
 def list_next_steps(plan: SetupPlan, results: list[AgentResult]) -> list[str]:

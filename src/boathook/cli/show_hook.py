@@ -59,7 +59,9 @@ def show_hook(name: str, as_json: bool, **where: Any) -> int:
     """
     locations = locate(**where)
     loaded = load_with_trust(locations)[0]
-    hook, *others = find_named_hooks((*loaded.catalog.hooks, *loaded.catalog.built_in), name)
+    hook, *others = find_named_hooks(
+        (*loaded.catalog.hooks, *loaded.catalog.built_in), name, loaded.catalog.diagnostics
+    )
     facts = collect_facts(hook, tuple(others), loaded, locations.state, where["project"])
     if as_json:
         print_json(facts.to_json())

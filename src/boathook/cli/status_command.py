@@ -21,7 +21,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import ABSENT_STATUS, HostStatus
 from boathook.ledger.writer import make_timestamp
 from boathook.permits.unlock import describe_pause, read_unlock_end
-from boathook.sources.double_hooks import find_double_hooks
+from boathook.sources.double_hooks import describe_doubles, find_double_hooks
 from boathook.sources.source import find_source
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
@@ -54,7 +54,7 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     notes = host_status.find_double_readers(statuses, present)
     enabled = locate(project, state=state).sources
     notes += host_status.describe_ways(statuses, [find_source(folders.name) for folders in enabled])
-    notes += [f"{double.text}. Fix: {double.fix}" for double in find_double_hooks(load_all_hooks(project, state))]
+    notes += filter(None, [describe_doubles(find_double_hooks(load_all_hooks(project, state)))])
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]

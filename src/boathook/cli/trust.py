@@ -10,6 +10,7 @@ import click
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.common_options import json_option, names_argument, project_option, state_option
 from boathook.cli.hidden_hooks import review_hidden_hooks
+from boathook.cli.known_bytes import confirm_known_bytes
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import STATE_STYLES, echo, print_json
 from boathook.cli.trust_candidates import choose_candidates, describe_near_misses, list_candidates, list_projects
@@ -61,7 +62,9 @@ def trust_hooks(
     Exit codes: 0 all of them are trusted, 1 some are not.
 
     If several hooks wait, you see all of them in one text, and are asked about each: [y]es, [n]o, [a]ll that follow,
-    too, [v]iew it again, [q]uit. --json prints the hooks that wait and what changed in them, and changes nothing.
+    too, [v]iew it again, [q]uit. Hooks with exactly the bytes that you trusted in another folder, such as another clone,
+    are one question before that, unless they run other code of the project, too. --json prints the hooks that wait and
+    what changed in them, and changes nothing.
 
     \b
     Examples:
@@ -124,6 +127,10 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
     choices = choices.replace(is_named=bool(names))
     reviews = [(one, make_review(one, store)) for one in chosen if not _describe_decision(one, choices)]
     answers = [_report_decision(one, choices) for one in chosen if _describe_decision(one, choices)]
+    if not choices.yes and not choices.anywhere:
+        known = confirm_known_bytes(reviews, store)
+        answers += [_trust(candidate, store, choices) for candidate, _ in known]
+        reviews = [one for one in reviews if one not in known]
     if reviews:
         show_reviews(reviews)
     questions = TrustQuestions([candidate for candidate, _ in reviews])
@@ -190,8 +197,15 @@ def _decide(
         return False
     if not choices.yes and not questions.ask(candidate, review, _make_question(candidate, choices)):
         return False
+    return _trust(candidate, store, choices)
+
+
+def _trust(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices) -> bool:
+    content = candidate.content
+    if content is None:
+        return False
     record = _store_approval(candidate, content, store, is_anywhere=choices.anywhere)
-    echo(f"  {name} is trusted: exactly these bytes, {_describe_extent(record)}", "green")
+    echo(f"  {candidate.hook.name} is trusted: exactly these bytes, {_describe_extent(record)}", "green")
     return True
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from boathook.cli.list import describe_matcher
 from boathook.cli.pager import StyledLine, show_lines
-from boathook.cli.show import STATE_STYLES, echo, format_count
-from boathook.core.approval import DENY, TrustPlace, TrustRecord, resolve_copy_path
+from boathook.cli.show import STATE_STYLES, echo, format_count, shorten_path
+from boathook.core.approval import DENY, TRUST, TrustPlace, TrustRecord, resolve_copy_path
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED, BASIC, Command, Hook, Http, Prompt, Script
 from boathook.core.notices import list_names
@@ -121,6 +121,8 @@ def make_review(candidate: TrustCandidate, store: TrustStore) -> Review:
     changes = make_changes(candidate, store)
     if changes is not None:
         review.add_part(changes)
+    if (other := find_other_trust(candidate, store)) is not None:
+        review.add(f"  known     you trusted exactly these bytes in {describe_other_trust(other)}")
     review.add(f"  file      {reveal_text(hook.path)}" + (f" ({reveal_text(hook.place)})" if hook.place else ""))
     if hook.description:
         review.add(f"  about     {reveal_text(' '.join(hook.description.split()))}")
@@ -144,6 +146,18 @@ def make_review(candidate: TrustCandidate, store: TrustStore) -> Review:
     return review
 
 
+def find_other_trust(candidate: TrustCandidate, store: TrustStore) -> TrustRecord | None:
+    """Return the last decision by which exactly these bytes are trusted in another folder, such as another clone."""
+    digest = candidate.content.digest if candidate.content is not None else ""
+    # One that a later review replaced is about bytes that nobody wants any more.
+    same = [one for one in store.records if (one.decision, one.digest, one.earlier) == (TRUST, digest, False)]
+    return max((one for one in same if not one.covers(candidate.place)), key=lambda one: one.time, default=None)
+
+
+def describe_other_trust(record: TrustRecord) -> str:
+    return f"{reveal_text(shorten_path(record.project))} on {record.time.partition('T')[0]}"
+
+
 def make_changes(candidate: TrustCandidate, store: TrustStore) -> Review | None:
     """Return what changed in a hook since a person trusted it, None if nothing did or nobody has."""
     content, record = candidate.content, candidate.record
@@ -159,6 +173,7 @@ def describe_review(candidate: TrustCandidate, store: TrustStore) -> dict[str, A
     """Return what a hook is that waits for a decision, for a program."""
     content, record = candidate.content, candidate.record
     review, changes = make_review(candidate, store), make_changes(candidate, store)
+    other = find_other_trust(candidate, store)
     hook = content.hook if content is not None else candidate.hook
     snapshots = content.snapshots.items() if content is not None else ()
     files = [_describe_file(item, root) for root, one in snapshots for item in one.items if item.kind in (FILE, LINK)]
@@ -172,6 +187,7 @@ def describe_review(candidate: TrustCandidate, store: TrustStore) -> dict[str, A
         "override": candidate.is_override,
         "digest": content.digest if content is not None else None,
         "trusted_digest": record.digest or None if record is not None else None,
+        "same_bytes_in": other.project if other is not None else None,
         "files": files,
         "uncovered": content.bound_files.list_uncovered() if content is not None else [],
         "diff": [line for line, _ in changes.lines] if changes is not None else None,

@@ -244,7 +244,7 @@ class Selector:
     def _find_candidates(self, names: tuple[str, ...], texts: InputTexts) -> Sequence[Hook]:
         numbers = self._find_for_tool(names)
         # An index does not pay for one event; the second shows that there will be more.
-        is_indexed = len(self._hooks) >= self.MIN_INDEXED_HOOKS and self._calls > 1 and len(names) == 1
+        is_indexed = len(self._hooks) >= self.MIN_INDEXED_HOOKS and self._calls > 1
         if is_indexed and len(texts.texts[-1]) <= self.MAX_INDEXED_CHARS:
             if self._index is None:
                 self._index = _Index(self._hooks)
@@ -257,8 +257,8 @@ class Selector:
         """Return the hooks that do not name a tool, or one of these; the rest cannot match."""
         numbers = self._by_tool.get(names)
         if numbers is None:
-            tools = enumerate(hook.matcher.tool for hook in self._hooks)
-            numbers = frozenset(at for at, tool in tools if tool is None or any(map(tool.search, names)))
+            matchers = enumerate(hook.matcher for hook in self._hooks)
+            numbers = frozenset(at for at, matcher in matchers if matcher.means_tool(names))
             if len(self._by_tool) < 256:
                 self._by_tool[names] = numbers
         return numbers

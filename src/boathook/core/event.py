@@ -24,6 +24,16 @@ HOST_WORDS = "host_tool_words"
 HOST_EVENT = "host_event_name"
 # The event of the host that this one was made from, because the host has none of its own.
 DERIVED = "derived_from"
+# What Claude Code calls our tools, where that is one other name. Most people know these, so that in HOOK.md either means both.
+CLAUDE_NAMES = {
+    "Shell": "Bash",
+    "ReadFile": "Read",
+    "WriteFile": "Write",
+    "EditFile": "Edit",
+    "Todo": "TodoWrite",
+    "AskUser": "AskUserQuestion",
+}
+OTHER_NAMES = {**CLAUDE_NAMES, **{theirs: ours for ours, theirs in CLAUDE_NAMES.items()}}
 # A patch in a call of this tool, or in a shell command that has one of these words, is taken as the files it writes.
 PATCH_TOOL, SHELL_TOOLS = "PatchFile", ("Shell", "Bash")
 PATCH_PROGRAMS = ("apply_patch", "applypatch")
@@ -123,11 +133,10 @@ RESET_KINDS = (PRE_TURN, POST_TURN, POST_STOP, POST_SESSION)
 def find_kind(name: str) -> EventKind:
     kind = SPELLINGS.get(name)
     if kind is None:
-        import difflib
+        from boathook.core.near_words import ask_if_meant, find_near_word
 
-        folded = {spelling.lower(): spelling for spelling in SPELLINGS}
-        near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-        raise UnknownEvent(name, folded[near[0]] if near else None)
+        near = find_near_word(name, SPELLINGS)
+        raise UnknownEvent(name, near or None, ask_if_meant(near) if near else "")
     return kind
 
 

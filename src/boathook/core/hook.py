@@ -303,6 +303,7 @@ def hook_to_data(hook: Hook) -> tuple[Any, ...]:
             _pattern_to_data(matcher.pattern),
             matcher.tool_kinds,
             tuple((name, _pattern_to_data(pattern)) for name, pattern in matcher.fields),
+            matcher.takes_other_name,
         ),
         "dialect": hook.dialect.name,
         "needs": hook.needs.to_tuple(),
@@ -316,13 +317,13 @@ def hook_from_data(
     data: tuple[Any, ...], kinds: dict[str, EventKind], find_hook_dialect: Callable[[str], HookDialect]
 ) -> Hook:
     plain = dict(zip(Hook.FIELDS, data, strict=True))
-    tool, pattern, tool_kinds, field_patterns = plain["matcher"]
+    tool, pattern, tool_kinds, field_patterns, takes_other_name = plain["matcher"]
     word, *fields = plain["handler"]
     plain["kind"] = kinds[plain["kind"]] if plain["kind"] else None
     plain["handler"] = HANDLERS[word](*fields)
     # Every one of them was written with a pattern.
     matched = tuple([(name, found) for name, one in field_patterns if (found := _pattern_from_data(one))])
-    matcher = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), tool_kinds, matched)
+    matcher = Matcher(_pattern_from_data(tool), _pattern_from_data(pattern), tool_kinds, matched, takes_other_name)
     plain["matcher"] = ALL if matcher.is_all else matcher
     plain["dialect"] = find_hook_dialect(plain["dialect"])
     plain["needs"] = Needs(*plain["needs"])

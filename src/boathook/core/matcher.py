@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.event import PATCH_TOOL, SHELL_TOOLS
+from boathook.core.event import OTHER_NAMES, PATCH_TOOL, SHELL_TOOLS
 from boathook.core.json_text import MAX_TEXT_CHARS, dumps, iter_leaves
 from boathook.core.pattern_search import (
     ALL_ENGINES,
@@ -199,6 +199,8 @@ class Matcher(Value):
     tool_kinds: tuple[str, ...] = ()
     # Fields of the event, each with a pattern that must be found in it.
     fields: tuple[tuple[str, Pattern], ...] = ()
+    # Whether a tool may be meant by its other name, too: ours or Claude Code's.
+    takes_other_name: bool = False
 
     @property
     def pattern_sources(self) -> tuple[str, ...]:
@@ -251,11 +253,18 @@ class Matcher(Value):
         return tuple(call for call in list_file_calls(event) if not self._explain_call_mismatch(call))
 
     def _explain_call_mismatch(self, event: Event, texts: InputTexts | None = None) -> str:
-        if self.tool is not None and not any(map(self.tool.search, event.tool_names)):
+        if self.tool is not None and not self.means_tool(event.tool_names):
             return f"tool '{event.tool_name}' does not match '{self.tool.display_text}'"
         if self.pattern is not None and not (texts or InputTexts(event.tool_input)).has_match(self.pattern):
             return f"input does not match '{self.pattern.display_text}'"
         return ""
+
+    def means_tool(self, names: tuple[str, ...]) -> bool:
+        """Whether its pattern for tools is found in a name of a tool; the first name is the one in the event."""
+        if self.tool is None or any(map(self.tool.search, names)):
+            return True
+        other = OTHER_NAMES.get(names[0], "") if self.takes_other_name else ""
+        return bool(other) and self.tool.search(other)
 
     def _explain_field_mismatch(self, event: Event) -> str:
         for name, pattern in self.fields:

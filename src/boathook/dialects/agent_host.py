@@ -109,11 +109,10 @@ class AgentHost(HostDialect):
         return rows[0]
 
     def _suggest_event(self, name: str) -> str:
-        import difflib
+        from boathook.core.near_words import ask_if_meant, find_near_word
 
-        names = {one.lower(): one for one in (*(row.name for row in self.host.events), *self.host.unmapped_events)}
-        near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-        return f" (did you mean '{names[near[0]]}'?)" if near else ""
+        near = find_near_word(name, (*(row.name for row in self.host.events), *self.host.unmapped_events))
+        return f" ({ask_if_meant(near)})" if near else ""
 
     def _make_event(self, fields: dict[str, Any], row: HostEvent) -> Event:
         session_key, session = _find_text(fields, self.host.session_keys)

@@ -202,11 +202,10 @@ def _load_host_dialect(name: str) -> HostDialect:
 
         agents = list_host_names()
         if name not in agents:
-            import difflib
+            from boathook.core.near_words import suggest
 
-            near = difflib.get_close_matches(name, agents, n=1)
-            hint = f": did you mean '{near[0]}'?" if near else ""
-            raise UsageError(f"unknown host '{name}' (known: {', '.join((NATIVE, *agents))}){hint}")
+            hint = suggest(name, agents, "boathook hosts shows what they are")
+            raise UsageError(f"unknown host '{name}' (known: {', '.join((NATIVE, *agents))}): {hint}")
         module, class_name = "agent_host", "AgentHost"
     host_class: type[HostDialect] = getattr(__import__(f"{__package__}.{module}", fromlist=[class_name]), class_name)
     return host_class(name)

@@ -239,7 +239,7 @@ def _find_call(
     # An input that is a text may be JSON, which the engine parses first.
     if not isinstance(name, str) or "{" in name or isinstance(tool_input, str):
         return None
-    known = tools.get(name) or compiled.section("tools").get(name) if tools is not None else None
+    known = tools.get(name) or (compiled.section("tools").get(name) if rule["knows_all_tools"] else None)
     all_names, renames = known or ((name,), ())
     # A name with other signs has a second one.
     if name.startswith("mcp__") and not (name.isascii() and name.replace("-", "_").isidentifier()):
@@ -247,7 +247,7 @@ def _find_call(
     # The input of the tool of a server may be a text as well.
     if name in rule["server_callers"]:
         return None
-    if tools is not None and rule["server_tool"] and name not in tools:
+    if rule["server_tool"] and name not in tools:
         server_names = _list_names_of_servers(rule, name, {**event, "tool_input": tool_input})
         all_names = (*all_names, *server_names) if known else (*server_names, name)
     if renames and tool_input:

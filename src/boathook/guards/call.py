@@ -69,12 +69,19 @@ class GuardedCall:
         """The command lines of a shell tool."""
         return tuple(list_call_commands(self.tool_input)) if SHELL in self.kinds else ()
 
+    @property
+    def is_powershell(self) -> bool:
+        """Whether PowerShell runs the command lines."""
+        return "PowerShell" in (self.fields.get("tool_name"), *self.event.tool_names)
+
     @cached_property
     def readings(self) -> tuple[CommandReading, ...]:
         """What each command line would start."""
         folder, variables = find_call_folder(self.event), {"HOME": self.home, "TMPDIR": "/tmp"}  # noqa: S108
         variables |= make_repository_variable("\n".join(self.commands), folder, os.path.lexists)
-        return tuple(read_command(text, folder, variables) for text in self.commands)
+        # In PowerShell, a backslash is between the names of a path.
+        texts = [text.replace("\\", "/") for text in self.commands] if self.is_powershell else self.commands
+        return tuple(read_command(text, folder, variables) for text in texts)
 
     @property
     def programs(self) -> tuple[Started, ...]:

@@ -28,12 +28,12 @@ class CodeCache:
         self._path = f"{folder}/{hexdigest(f'{_VERSION} {pack}'.encode())[:32]}.code" if folder else ""
         self._codes = self._read() if folder else {}
         self._used: dict[str, CodeType] = {}
+        self._sources: dict[str, bytes] = {}
 
     def compile(self, path: str) -> CodeType | Exception:
         """Return the code of a script, or why there is none."""
         try:
-            with open(path, "rb") as file:
-                source = file.read()
+            source = self.read_source(path)
             key = hexdigest(f"{path}\0".encode("utf-8", "surrogateescape") + source)
             code = self._codes.get(key)
             if code is None:
@@ -42,6 +42,14 @@ class CodeCache:
             return error
         self._used[key] = code
         return code
+
+    def read_source(self, path: str) -> bytes:
+        """Return the text of a script, read once: what is compiled is what others have looked at."""
+        source = self._sources.get(path)
+        if source is None:
+            with open(path, "rb") as file:
+                source = self._sources[path] = file.read()
+        return source
 
     def save(self) -> None:
         """Keep what was compiled, completely or not at all."""

@@ -11,13 +11,13 @@ from typing import Any
 
 from boathook.core.event import SPELLINGS
 from boathook.core.hook import ERROR, Diagnostic
+from boathook.core.near_words import suggest
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hook_tests.case import CASE_WORDS, CLEAN, CORPUS, GIT_STATES, TODO_PREFIX, Case, GitSetup, LeftFile
 from boathook.hosts.host import list_host_names
 from boathook.hosts.tool_names import list_known_tools
-from boathook.sources.fields import suggest
 from boathook.system.files import FileError, read_text
 
 TESTS_FILE = "tests.txt"

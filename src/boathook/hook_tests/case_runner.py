@@ -83,6 +83,8 @@ class RunSetup(Value):
     hosts: tuple[str, ...] = ()
     settings: Settings = Settings()
     corpus_step: int = 1
+    # See `make_probe_engine`.
+    by_mounts: bool = False
 
 
 class _OneRun(Value):
@@ -186,6 +188,7 @@ class CaseRunner:
             writable=True,
             project=scratch.project,
             environ=scratch.environ,
+            by_mounts=self._setup.by_mounts,
             report_end=lambda _call, end: ends.append(end),
         )
         with engine:

@@ -24,13 +24,13 @@ from boathook.core.hook import (
     Prompt,
     Script,
 )
+from boathook.core.near_words import suggest
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.hook_tests.case import Case
 from boathook.hook_tests.case_file import TESTS_FILE, CaseFile, read_case_file
 from boathook.hook_tests.case_runner import CaseRules
 from boathook.hook_tests.python_hooks import is_python_name
-from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import MANIFEST_NAMES, find_manifest, read_hook
 from boathook.sources.hook_names import make_unknown_hook_error, match_hook_names
 from boathook.sources.pack_folders import name_pack_hook

@@ -31,8 +31,9 @@ def find_objection_case(hook: Hook) -> Case | None:
     return next((one for one in read.cases if one.word in OBJECTIONS and one.is_plain and not one.is_todo), None)
 
 
-def fire_guard(hook: Hook, case: Case) -> FiredGuard:
+def fire_guard(hook: Hook, case: Case, *, by_mounts: bool = False) -> FiredGuard:
     """Run a trusted guard on a case, in a scratch folder."""
     # The hook is trusted, and the case brings no code.
-    result = run_cases(hook, (case.replace(hosts=()),), RunSetup(rules=CaseRules(is_hook_trusted=True)))[0]
+    setup = RunSetup(rules=CaseRules(is_hook_trusted=True), by_mounts=by_mounts)
+    result = run_cases(hook, (case.replace(hosts=()),), setup)[0]
     return FiredGuard(hook, case, result.got, "; ".join(result.messages))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from boathook.core.event import CLAUDE_NAMES
 from boathook.hosts.host import list_host_names, load_host
 
 # What the input of each canonical tool has; the keys of agents are translated to these.
@@ -33,14 +34,9 @@ _OTHER_TOOLS: dict[str, tuple[str, ...]] = {
 SERVER_TOOL_MARKS = ("mcp", "__", "MCP:", "@")
 # What hooks of settings.json call the canonical tools, where that is another name.
 _CLAUDE_NAMES = {
-    "Shell": "Bash",
-    "ReadFile": "Read",
-    "WriteFile": "Write",
-    "EditFile": "Edit",
+    **CLAUDE_NAMES,
     # Claude Code has no tool for it, and a guard of files reads the keys of an edit.
     "DeleteFile": "Edit",
-    "Todo": "TodoWrite",
-    "AskUser": "AskUserQuestion",
 }
 CLAUDE_TOOLS = frozenset(
     (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from boathook.core.near_words import suggest
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.sources.fields import is_pack_name, suggest
+from boathook.sources.fields import is_pack_name
 from boathook.sources.pack_md import PACK_MANIFEST
 
 OWN_NAME, ENTRY_POINT_GROUP = "boathook", "boathook.packs"

@@ -55,6 +55,8 @@ class JobContext(Value):
     marks: tuple[str, ...] = ()
     start: str = ""
     code_cache: str = ""
+    # Whether the sandbox `restricted` is made by mounts, as for a trial (see `sandbox`).
+    by_mounts: bool = False
 
     @property
     def project(self) -> str:
@@ -212,7 +214,8 @@ class HookRunner:
         env.pop(hook.dialect.env_file_variable.encode(), None)
         project = self._context.choose_project(hook, event)
         context = self._context
-        spec, refused = plan_sandbox(hook, project, job.cwd, job.argv, context.scratch, context.marks)
+        folders = (context.scratch, context.marks)
+        spec, refused = plan_sandbox(hook, project, job.cwd, job.argv, *folders, by_mounts=context.by_mounts)
         if spec is None:
             return job.replace(refused=refused)
         cwd, warnings = choose_sandbox_dir(spec, job.cwd), job.warnings

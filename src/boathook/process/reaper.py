@@ -54,14 +54,16 @@ class ProcessMark:
         which = getattr(resource, "RLIMIT_RTTIME", None)
         if which is None or resource.getrlimit(which)[1] != resource.RLIM_INFINITY:
             return spawn()
+        from boathook.process.spawn import set_soft_limit
+
         with _role.spawn_lock:
-            before = resource.getrlimit(which)
-            resource.setrlimit(which, (self._number, before[1]))
+            before = resource.getrlimit(which)[0]
+            set_soft_limit(which, self._number)
             self.limit = self._number
             try:
                 return spawn()
             finally:
-                resource.setrlimit(which, before)
+                set_soft_limit(which, before)
 
     def set_limit(self, pid: int) -> None:
         """Set the limit of a process so that it cannot be raised, unless this process has such a limit itself."""

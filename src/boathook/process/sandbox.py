@@ -1,7 +1,8 @@
 """Sandboxed hooks: what each level needs of this machine, and how a hook is started in its sandbox."""
 
 # `restricted` writes below its project and a private temporary folder only, has no network unless `network`, and cannot signal
-# other processes; by Landlock and seccomp, or by bubblewrap where Landlock is too old. `isolated` writes nowhere, sees neither
+# other processes; by Landlock and seccomp, or by bubblewrap where Landlock is too old, or in a trial, because mounts that are
+# read-only also keep modes, owners and times, and sockets in /run can be hidden. `isolated` writes nowhere, sees neither
 # the home folder nor /tmp nor /run, and has no network; by bubblewrap. A hook whose level is not available does not run.
 
 from __future__ import annotations
@@ -60,15 +61,23 @@ class SandboxSpec(Value):
     bwrap: str
     open_folders: tuple[str, ...]
     scratch: str = ""
+    hides_sockets: bool = False
 
 
 def plan_sandbox(
-    hook: Hook, project: str, cwd: str, argv: tuple[str, ...], scratch: str = "", marks: tuple[str, ...] = ()
+    hook: Hook,
+    project: str,
+    cwd: str,
+    argv: tuple[str, ...],
+    scratch: str = "",
+    marks: tuple[str, ...] = (),
+    *,
+    by_mounts: bool = False,
 ) -> tuple[SandboxSpec | None, str]:
     # Prompt and http hooks run in a process of ours, which runs no code of theirs. `marks` are files that only projects have.
     if hook.sandbox == BASIC or isinstance(hook.handler, Prompt | Http):
         return None, ""
-    bwrap, reason = _find_builder(hook.sandbox, network=hook.network, avoid=(project, cwd))
+    bwrap, reason = _find_builder(hook.sandbox, network=hook.network, avoid=(project, cwd), by_mounts=by_mounts)
     if reason:
         return None, f"it must run in the sandbox '{hook.sandbox}', which this machine does not have: {reason}"
     is_isolated = hook.sandbox == ISOLATED
@@ -76,7 +85,7 @@ def plan_sandbox(
     closed = _list_hidden() if is_isolated else _find_homes()
     folders = dict.fromkeys(map(os.path.abspath, filter(None, wanted)))
     open_folders = tuple(path for path in folders if not _contains_any(path, closed))
-    return SandboxSpec(hook.sandbox, hook.network, bwrap, open_folders, scratch), ""
+    return SandboxSpec(hook.sandbox, hook.network, bwrap, open_folders, scratch, by_mounts and bool(bwrap)), ""
 
 
 def choose_sandbox_dir(spec: SandboxSpec, cwd: str) -> str:
@@ -87,12 +96,12 @@ def choose_sandbox_dir(spec: SandboxSpec, cwd: str) -> str:
     return next(filter(os.path.isdir, spec.open_folders), "/")
 
 
-def _find_builder(level: str, *, network: bool, avoid: Iterable[str] = ()) -> tuple[str, str]:
+def _find_builder(level: str, *, network: bool, avoid: Iterable[str] = (), by_mounts: bool = False) -> tuple[str, str]:
     """Return what can make a sandbox of a level here: the path of bwrap, or "" for Landlock; or the reason why nothing can."""
     if level not in SANDBOX_LEVELS:
         return "", "there is no such level"
     limitation = ""
-    if level == RESTRICTED:
+    if level == RESTRICTED and not by_mounts:
         limitation = landlock.find_limitation(landlock.find_version(), network=network)
         if not limitation:
             return "", ""
@@ -175,12 +184,20 @@ def _make_restricted_command(spec: SandboxSpec, folder: str, job: Job) -> tuple[
         network = () if spec.network else ("--unshare-net",)
         binds = [word for path in map(os.path.realpath, open_folders) for word in ("--bind", path, path)]
         rights = _ROOT_OPTIONS if os.geteuid() == 0 else ()
-        root = ("--ro-bind", "/", "/", *_BWRAP_DEVICES)
+        root = ("--ro-bind", "/", "/", *_BWRAP_DEVICES, *(_hide_sockets() if spec.hides_sockets else ()))
         return (spec.bwrap, *_BWRAP_OPTIONS, *rights, *network, *root, *binds, "--chdir", job.cwd, "--")
     options = ["--network"] if spec.network else []
     if b"LC_CTYPE" not in job.env:
         options.append("--plain-locale")
     return (sys.executable, "-I", "-S", _LANDLOCK_PROGRAM, *options, *open_folders, "--")
+
+
+def _hide_sockets() -> tuple[str, ...]:
+    """Return the options that hide the folders of sockets, except what programs need there."""
+    hidden = sorted({os.path.realpath(path) for path in _SOCKET_FOLDERS if os.path.isdir(path)})
+    shown = [path for path in map(os.path.realpath, _SHOWN_FOLDERS) if os.path.exists(path)]
+    mounts = [word for path in hidden for word in ("--tmpfs", path)]
+    return (*mounts, *(word for path in shown for word in ("--ro-bind", path, path)))
 
 
 def _make_isolated_options(spec: SandboxSpec, cwd: str) -> tuple[str, ...]:

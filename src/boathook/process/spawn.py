@@ -22,6 +22,8 @@ _MAX_VARIABLE_BYTES = 4096
 MAX_WRITTEN_FILE_BYTES = 1 << 30
 _MAX_OPEN_FILES = 1024
 _GRACE_SECONDS = 5
+# more than an engine above lowers a limit of this process
+_LIMIT_ATTEMPTS = 4
 
 
 def encode_variable(text: str) -> bytes:
@@ -149,16 +151,32 @@ def compute_limits(timeout: float) -> ProcessLimits:
 
 
 def start_with_limits(limits: ProcessLimits, start: Callable[[], int]) -> int:
-    from resource import getrlimit, setrlimit
+    from resource import getrlimit
 
-    before = [(which, getrlimit(which)) for which, _ in limits]
+    before = [(which, getrlimit(which)[0]) for which, _ in limits]
     try:
-        for (which, (soft, _)), (_, (_, hard)) in zip(limits, before, strict=True):
-            setrlimit(which, (soft, hard))
+        for which, (soft, _) in limits:
+            set_soft_limit(which, soft)
         return start()
     finally:
-        for which, pair in before:
-            setrlimit(which, pair)
+        for which, soft in before:
+            set_soft_limit(which, soft)
+
+
+def set_soft_limit(which: int, soft: int) -> None:
+    """Set a soft limit of this process, as far as its hard limit allows."""
+    from resource import RLIM_INFINITY, getrlimit, setrlimit
+
+    # An engine whose hook started this process may lower the hard limit at any moment, and no user can raise it again: that
+    # must not look like a hook that could not be started.
+    for _ in range(_LIMIT_ATTEMPTS):
+        hard = getrlimit(which)[1]
+        is_too_high = hard != RLIM_INFINITY and (soft == RLIM_INFINITY or soft > hard)
+        try:
+            setrlimit(which, (hard if is_too_high else soft, hard))
+        except ValueError:
+            continue
+        return
 
 
 def make_ulimit_command(limits: ProcessLimits) -> tuple[str, ...]:

@@ -11,6 +11,10 @@ _FIND_OPTION = re.compile(r"-([HLP]|O\d|D)")
 _OR = frozenset(("-o", "-or", ","))
 _NEGATED_GROUPS = (("!", "("), ("-not", "("))
 _NAMES = frozenset(("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"))
+_SELECTING = re.compile(
+    r"-(?:[acm](?:time|min)|[ac]?newer\w*|size|user|group|uid|gid|perm|links|inum|samefile|executable|readable|writable|nouser"
+    r"|nogroup|used|fstype|xtype|i?lname|i?regex)"
+)
 _FIND_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 # What is behind an action does not decide about it.
 _ACTIONS = frozenset(
@@ -60,7 +64,9 @@ def _read_filters(arguments: list[str]) -> FindFilters:
         names, paths = [], []
     has_choice = not _OR.isdisjoint(tests) or _has_negated_group(tests)
     finds_folders = finds_folders or not has_type or has_choice
-    return FindFilters(tuple(names), tuple(paths), max_depth, is_empty and not has_choice, finds_folders=finds_folders)
+    is_selective = not has_choice and any(map(_SELECTING.fullmatch, tests))
+    filters = FindFilters(tuple(names), tuple(paths), max_depth, is_empty and not has_choice)
+    return filters.replace(finds_folders=finds_folders, is_selective=is_selective)
 
 
 def _list_tests(arguments: list[str]) -> list[str]:

@@ -18,6 +18,8 @@ class FindFilters(Value):
     skips_hidden: bool = False
     finds_folders: bool = True
     narrowing: tuple[str, ...] = ()
+    # Whether it also chooses by age, size, owner, content or the like.
+    is_selective: bool = False
 
 
 class FoundPath(str):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from boathook.core.shell import ShellCommand
 
 # All calls together are read again for at most so many characters.
 _MAX_CALLED_CHARS = 32_000
+_MAX_CALL_DEPTH = 4
+_NAME = re.compile(r"[\w.-]+")
 
 
 class FunctionBodies:
@@ -14,22 +18,30 @@ class FunctionBodies:
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {}
         self._called_chars = 0
-        self._is_calling = False
+        # The functions whose bodies are being read, one inside the other.
+        self._calls: list[str] = []
 
     def note_commands(self, text: str) -> FunctionReader:
         return FunctionReader(text, self._bodies)
 
     def open_call(self, name: str) -> str:
-        """Return the body that a call runs, "" if nothing in it can be another than before or it is inside another call."""
+        """Return the body that a call runs, "" if nothing in it can be another than where it is defined."""
         body = self._bodies.get(name, "") if self._bodies else ""
-        if "$" not in body or self._is_calling or self._called_chars + len(body) > _MAX_CALLED_CHARS:
+        is_again = name in self._calls or len(self._calls) >= _MAX_CALL_DEPTH
+        if not body or is_again or self._called_chars + len(body) > _MAX_CALLED_CHARS:
             return ""
         self._called_chars += len(body)
-        self._is_calling = True
+        if "$" not in body and not self._calls_others(name, body):
+            return ""
+        self._calls.append(name)
         return body
 
+    def _calls_others(self, name: str, body: str) -> bool:
+        """Whether a body may call another function, which may be defined behind it."""
+        return len(self._bodies) > 1 and any(word != name and word in self._bodies for word in _NAME.findall(body))
+
     def close_call(self) -> None:
-        self._is_calling = False
+        self._calls.pop()
 
 
 class FunctionReader:

@@ -71,7 +71,8 @@ def _list_grep(arguments: list[str]) -> list[str]:
     is_recursive = any(_RECURSIVE_GREP.fullmatch(word) for word in arguments)
     starts = paths or (["."] if is_recursive else [])
     names = tuple(word.partition("=")[2] for word in arguments if word.startswith("--include="))
-    filters = FindFilters(names, max_depth=1 << 30 if is_recursive else 0, finds_folders=False)
+    depth = 1 << 30 if is_recursive else 0
+    filters = FindFilters(names, max_depth=depth, finds_folders=False, is_selective=True)
     return [FoundPath.make(path, filters) for path in starts]
 
 
@@ -82,7 +83,8 @@ def _list_rg(arguments: list[str]) -> list[str]:
     types = [_TYPE_ENDINGS.get(value, value) for value in find_option_values(arguments, "-t", "--type")]
     names = (*(glob.rpartition("/")[2] for glob in globs if not glob.startswith("!")), *(f"*.{one}" for one in types))
     shows_hidden = any(_SHOWS_HIDDEN.fullmatch(word) for word in arguments)
-    filters = FindFilters(names, skips_hidden=not shows_hidden, finds_folders=False)
+    is_all = "--files" in arguments
+    filters = FindFilters(names, skips_hidden=not shows_hidden, finds_folders=False, is_selective=not is_all)
     return [FoundPath.make(path, filters) for path in (paths or (["."] if is_listing else []))]
 
 
@@ -99,7 +101,9 @@ def _list_git(arguments: list[str]) -> list[str]:
     top = f"{folders[0].rstrip('/')}/" if folders else ""
     globs = tuple(path for path in behind if "*" in path)
     starts = [path for path in behind if "*" not in path] or ["."]
-    filters = FindFilters((), tuple(f"*{glob.lstrip(':/*')}" for glob in globs), finds_folders=False)
+    paths = tuple(f"*{glob.lstrip(':/*')}" for glob in globs)
+    # What is in a commit can be had back.
+    filters = FindFilters((), paths, finds_folders=False, is_selective=True)
     return [FoundPath.make(top + start, filters) for start in starts]
 
 

@@ -51,6 +51,8 @@ class ShellScope:
         self.given = dict(variables)
         self.aliases: dict[str, str] = {}
         self.is_plain, self.doubtful = True, set[str]()
+        # Where commands run if the last `cd` fails, "" if they do not run then, and whether the shell ends if something fails.
+        self.other_folder, self.ends_on_error = "", False
         self.parameters: tuple[str, ...] = ()
         self.links: dict[str, str] = {}
         self.earlier_folders: list[str] = []
@@ -71,6 +73,7 @@ class ShellScope:
         scope.is_plain, scope.doubtful = self.is_plain, set(self.doubtful)
         scope.choices, scope.written, scope.hidden = dict(self.choices), self.written, self.hidden
         scope.remembered = set(self.remembered)
+        scope.other_folder, scope.ends_on_error = self.other_folder, self.ends_on_error
         return scope
 
     def look_up(self, name: str) -> str:
@@ -165,7 +168,7 @@ class ShellScope:
         if "{" in raw and text == word.text:
             values = expand_braces(text)
         # A shell splits only what is not in quotes.
-        outside = raw if raw[-1:] not in ("'", '"') else re.split("['\"]", raw, maxsplit=1)[0]
+        outside = raw if raw[-1:] not in ("'", '"') else re.split("\\$?['\"]", raw, maxsplit=1)[0]
         if "$" in outside or "`" in outside:
             values = [piece for value in values for piece in self._split(value)]
         is_quoted = values == [text] and not _PATTERN_SIGNS.isdisjoint(text) and _has_quoted_signs(raw)

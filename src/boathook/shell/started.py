@@ -60,6 +60,7 @@ _COMMAND_VARIABLE = re.compile(
     r"(?:\w*_)?(?:EDITOR|PAGER|VISUAL|COMMAND|ASKPASS|BROWSER)|GIT_\w+|LESSOPEN|LESSCLOSE|RSYNC_RSH|PS[0-4]"
 )
 _READ_DESCRIPTOR = re.compile(r"(?:^|\s)-[a-zA-Z]*u\s*(\d+)")
+_ENDS_ON_ERROR = re.compile(r"-[a-z]*e[a-z]*|errexit")
 _OTHER_SESSIONS = frozenset(("tmux", "screen", "ssh", "su", "runuser", "at", "batch"))
 
 
@@ -91,6 +92,8 @@ class StartedReader:
         self._scripts: list[tuple[object, ...]] = []
         # Everything that is written as a word anywhere.
         self.words: list[tuple[str, str]] = []
+        # How often each last part of a path was among them so far.
+        self._names: dict[str, int] = {}
 
     def read(self, text: str, scope: ShellScope) -> None:
         if scope.depth > MAX_TEXT_DEPTH or len(text) > MAX_COMMAND_CHARS:
@@ -183,7 +186,7 @@ class StartedReader:
             assigned.append(words[0])
             words = words[1:]
         self._note_words([*assigned, *words], command, scope)
-        outputs = self._list_outputs(command, scope)
+        outputs, errors = self._list_outputs(command, scope), self._list_outputs(command, scope, is_error=True)
         if not words:
             self._assign_words(assigned, command, scope, nested)
             self._note_outputs(outputs, scope)
@@ -205,8 +208,11 @@ class StartedReader:
         exported = [(pair[0], pair[2]) for pair in pairs]
         self._read_command_variables((*variables, *exported), inner)
         first = self._make_started(command, texts, scope, pipe, nested)
-        first = first.replace(variables=variables, outputs=outputs)
+        first = first.replace(variables=variables, outputs=outputs, error_outputs=errors)
+        earlier = scope.folder
         self._run_builtin(first, words, scope)
+        if first.name in ("cd", "pushd", "popd"):
+            self._note_other_folder(first, command.operator, earlier, scope)
         note_written_text(first, scope)
         count = len(self.started)
         self._add(first.replace(folder=scope.folder))
@@ -245,6 +251,7 @@ class StartedReader:
             started_by=self._started_by,
             input_paths=(*(self._outer_paths if is_inherited else ()), *paths),
             open_paths=self._list_open_paths(),
+            other_folder=scope.other_folder,
             machine=self._machine,
         )
 
@@ -267,17 +274,27 @@ class StartedReader:
             return
         texts = [one.target for one in command.redirections if one.operator == "<<<" and one.target is not None]
         for word in (*words, *texts):
-            self.words.append((scope.expand_text(word), scope.folder))
+            text = scope.expand_text(word)
+            self.words.append((text, scope.folder))
+            name = text.rstrip("/").rpartition("/")[2].removesuffix(".git")
+            self._names[name] = self._names.get(name, 0) + 1
 
     def _note_outputs(self, outputs: tuple[str, ...], scope: ShellScope) -> None:
         if outputs:
             self._append(Started((":",), scope.folder, (), outputs, started_by=self._started_by, machine=self._machine))
 
-    def _list_outputs(self, command: ShellCommand, scope: ShellScope) -> tuple[str, ...]:
-        """Return the files that a command is redirected to, also by descriptors that the text opened before."""
+    def _note_other_folder(self, started: Started, operator: str, earlier: str, scope: ShellScope) -> None:
+        """Note where commands run if `cd` fails. A folder that is named before, as in `mkdir x; cd x`, may be made by then."""
+        name = scope.folder.rstrip("/").rpartition("/")[2]
+        is_checked = operator not in (";", "\n") or scope.ends_on_error or UNKNOWN in scope.folder
+        is_made = self._names.get(name, 0) > sum(word.rstrip("/").endswith(name) for word in started.words[1:])
+        scope.other_folder = "" if is_checked or is_made or not scope.folder else earlier
+
+    def _list_outputs(self, command: ShellCommand, scope: ShellScope, *, is_error: bool = False) -> tuple[str, ...]:
+        """Return the files that a command, or only its errors, is redirected to, also by descriptors that are open."""
         outputs: list[str] = []
         for one in command.redirections:
-            if one.target is None or ">" not in one.operator:
+            if one.target is None or ">" not in one.operator or (is_error and one.descriptor != "2"):
                 continue
             texts = scope.expand(one.target)
             # A descriptor is closed.
@@ -430,8 +447,10 @@ class StartedReader:
             _note_remembered(texts, scope)
         elif program == "enable" and "-n" in texts:
             scope.aliases |= {name: scope.hidden[name] for name in texts[1:] if name in scope.hidden}
-        elif program == "set" and "--" in texts:
-            scope.parameters = ("", *texts[texts.index("--") + 1 :])
+        elif program == "set":
+            is_ending = any(_ENDS_ON_ERROR.fullmatch(text) for text in texts[1:])
+            scope.ends_on_error = scope.ends_on_error or is_ending
+            scope.parameters = ("", *texts[texts.index("--") + 1 :]) if "--" in texts else scope.parameters
         elif program in CONTAINER_PROGRAMS:
             # Inside, a folder of this machine is what a link to it would be here.
             for source, target in list_shared_folders(program, texts[1:]):
@@ -523,6 +542,7 @@ class StartedReader:
                 feeders=tuple(self._outer_pipe),
                 folder=scope.folder,
                 outputs=(),
+                error_outputs=(),
                 input_text=self._take_outer_text(),
                 input_paths=self._outer_paths,
                 script_text="",

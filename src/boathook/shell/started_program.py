@@ -33,6 +33,10 @@ class Started(Value):
     input_paths: tuple[str, ...] = ()
     # The files that descriptors of its shell are open for, to be written to.
     open_paths: tuple[str, ...] = ()
+    # Those of `outputs` that get only its errors, as in `2> FILE`.
+    error_outputs: tuple[str, ...] = ()
+    # The folder that it runs in if the `cd` before it fails, which the text does not check; "" if it does.
+    other_folder: str = ""
     # The other machine that it runs on, as in `ssh MACHINE …`, "" if it is this one.
     machine: str = ""
 

@@ -8,11 +8,11 @@ from boathook.core.catalog import Catalog
 from boathook.core.event import RECORDED, EventKind
 from boathook.core.hook import ERROR, PROJECT, SHARED_PROCESS, USER, WARNING, Diagnostic, Hook, Script
 from boathook.core.matcher import Pattern, compile_pattern
+from boathook.core.near_words import ask_if_meant, suggest
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_claude_name, list_known_tools
 from boathook.sources.agent_forms.form_guess import guess_form
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, SETTINGS_FORM, HookForm, find_form_of_file
-from boathook.sources.fields import suggest
 from boathook.sources.hook_md.folder import (
     MANIFEST_NAMES,
     NO_ENTRY_POINT,
@@ -221,7 +221,7 @@ def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
     if meant := _find_meant_tool(tool):
         where = f"only {', '.join(matching[:_MAX_SHOWN_TOOLS])} of some agents" if matching else "no known tool"
         message = f"the tool pattern '{tool.display_text}' matches {where}: small and capital letters count"
-        fix = f"did you mean '{meant}'? It holds in every agent"
+        fix = f"{ask_if_meant(meant)} It holds in every agent"
     elif not matching:
         common = "names in use: Shell, ReadFile, WriteFile, EditFile, Bash, Write, Edit"
         fix = suggest(tool.source.strip("^$()"), list_known_tools(), common, cutoff=0.5)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from boathook.core.hook import ARMED, HOOK_MD, PROJECT, Command, Hook
+from boathook.core.notices import list_names
 from boathook.core.value import Value
 from boathook.sources.agent_forms.hook_form import HOOK_FORMS, find_form
 from boathook.sources.conversion import CONVERTED_MARK, ConversionError, make_script_body
@@ -28,6 +29,18 @@ class DoubleHook(Value):
     @property
     def fix(self) -> str:
         return f"remove that entry, or the folder {self.hook.edited_folder}"
+
+
+def describe_doubles(doubles: Sequence[DoubleHook]) -> str:
+    """Return in one sentence which hooks run twice, and what to do; "" if none does."""
+    if not doubles:
+        return ""
+    first, files = doubles[0], dict.fromkeys(one.entry.path for one in doubles)
+    if len(doubles) == 1:
+        return f"{first.text}. Fix: {first.fix}"
+    names = list_names([one.hook.name for one in doubles])
+    fix = "remove one of each two; boathook check shows where they are"
+    return f"{len(doubles)} hooks run twice, because {', '.join(files)} has the same commands: {names}. Fix: {fix}"
 
 
 def find_double_hooks(hooks: Iterable[Hook]) -> tuple[DoubleHook, ...]:

@@ -25,6 +25,7 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.json_text import describe_json_type, dumps
+from boathook.core.near_words import suggest
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.value import Value
@@ -610,12 +611,3 @@ def join_words(words: Iterable[str]) -> str:
     """Return words as people list them: a, b or c."""
     *first, last = words or ("",)
     return f"{', '.join(first)} or {last}" if first else last
-
-
-def suggest(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
-    """Return the known word that was probably meant, else another text or all of them."""
-    import difflib
-
-    known = tuple(known)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
-    return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(known)}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from boathook.core.hook import ARMED, Hook
+from boathook.core.hook import ARMED, Diagnostic, Hook
+from boathook.core.near_words import suggest
 from boathook.errors import ConfigError
-from boathook.sources.fields import suggest
 
 _SEE_LIST = "boathook list --all shows the names"
 
@@ -40,14 +40,19 @@ def make_unknown_hook_error(hooks: Sequence[Hook], name: str) -> ConfigError:
     return ConfigError(f"there is no hook '{name}' here: {suggest(name, known, _SEE_LIST)}")
 
 
-def find_named_hooks(hooks: Sequence[Hook], name: str) -> list[Hook]:
-    """Return the hooks of a name: of several scopes, the one that counts first. A name that is not clear is an error."""
+def find_named_hooks(hooks: Sequence[Hook], name: str, diagnostics: Sequence[Diagnostic] = ()) -> list[Hook]:
+    """Return the hooks of a name: of several scopes, the one that counts first. A name that is not clear is an error.
+
+    `diagnostics` are those of all files: one of them may be why there is no such hook.
+    """
     found = match_hook_names(hooks, name)
     names = list(dict.fromkeys(hook.name for hook in found))
     if len(names) > 1:
         raise ConfigError(f"several hooks are called '{name}': {', '.join(names)}. Write the whole name")
     if not found:
-        raise make_unknown_hook_error(hooks, name)
+        error = make_unknown_hook_error(hooks, name)
+        problem = next(iter(diagnostics), None)
+        raise ConfigError(f"{error}. {problem}") if problem else error
     return sorted(found, key=lambda hook: hook.state != ARMED)
 
 

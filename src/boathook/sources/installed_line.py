@@ -68,14 +68,24 @@ def parse_command(text: object) -> InstalledCommand | None:
 # A file is searched again after each change, and shlex is slow.
 @functools.cache
 def _parse_line(text: str) -> InstalledCommand | None:
+    tests, call = _split_line(text)
+    command = parse_call(call)
+    return command if command is not None and _write_tests(_split_words(call)) == tests else None
+
+
+def _split_line(text: str) -> tuple[str, str]:
+    """Return the tests and the call of an installed line, empty if it is something else."""
     guard = _GUARD.match(text)
     line = text[guard.end() :] if guard else text
     tests, fallback = _TESTS.match(line), _FALLBACK.search(line)
     if tests is None or fallback is None or fallback.start() < tests.end():
-        return None
-    call = line[tests.end() : fallback.start()]
-    command = parse_call(call)
-    return command if command is not None and _write_tests(_split_words(call)) == tests.group() else None
+        return "", ""
+    return tests.group(), line[tests.end() : fallback.start()]
+
+
+def list_call_words(text: str) -> list[str]:
+    """Return the words of the call in an installed line, or of a plain call; [] if it is something else."""
+    return _split_words(_split_line(text)[1] or text)
 
 
 def parse_call(call: str) -> InstalledCommand | None:

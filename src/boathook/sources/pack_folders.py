@@ -7,10 +7,11 @@ import os
 from boathook.core.catalog import Settings
 from boathook.core.event import PRE_TOOL
 from boathook.core.hook import ERROR, INVALID, PACK, PROJECT, USER, Diagnostic, Hook
+from boathook.core.near_words import suggest
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.errors import ConfigError
-from boathook.sources.fields import is_hook_name, is_pack_name, suggest
+from boathook.sources.fields import is_hook_name, is_pack_name
 from boathook.sources.hook_md.folder import build_invalid_hook, is_same_folder, list_parents, scan_hooks, settle_hooks
 from boathook.sources.pack_lock import LOCK_NAME, read_lock
 from boathook.sources.pack_md import PACK_MANIFEST, PackManifest, read_pack_manifest

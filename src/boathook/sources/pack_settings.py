@@ -18,6 +18,7 @@ from boathook.core.hook import (
     Hook,
 )
 from boathook.core.json_text import dumps, loads
+from boathook.core.near_words import suggest
 from boathook.core.value import Value
 from boathook.sources.fields import (
     PACK_TOML_FIELDS,
@@ -27,7 +28,6 @@ from boathook.sources.fields import (
     describe_value,
     is_hook_name,
     is_pack_name,
-    suggest,
 )
 
 if TYPE_CHECKING:

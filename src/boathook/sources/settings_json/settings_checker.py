@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
@@ -12,6 +11,7 @@ from importlib.util import find_spec
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.interpreters import SHELL_NAMES
 from boathook.core.matcher import Pattern
+from boathook.core.near_words import DID_YOU_MEAN, suggest
 from boathook.core.shell import ShellWord
 from boathook.hosts.host import EXIT_NOT_0, list_host_names, load_host
 from boathook.hosts.tool_names import SERVER_TOOL_MARKS, list_known_tools
@@ -119,7 +119,7 @@ def _check_listed_names(hook: Hook, pattern: Pattern, names: tuple[str, ...], *,
         Diagnostic(hook.path, None, hook.place, WARNING, f"'{name}' in the matcher is not a known {what}", fix)
         for name, fix in fixes
         # Who lists both spellings knows the right one.
-        if fix.startswith("did you mean") and fix.split("'")[1] not in listed
+        if fix.startswith(DID_YOU_MEAN) and fix.split("'")[1] not in listed
     ]
 
 
@@ -129,12 +129,9 @@ def may_be_server_tool(pattern: Pattern) -> bool:
 
 
 def _suggest_name(written: str, names: tuple[str, ...], *, has_tool: bool) -> str:
-    word = re.split(r"[|,]", written)[0].strip("^$() ").lower()
-    lowered = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(word, lowered, n=1, cutoff=0.7)
-    if near:
-        return f"did you mean '{lowered[near[0]]}'?"
-    return "names in use: Bash, Read, Write, Edit, Glob, Grep, Task" if has_tool else f"known: {', '.join(names)}"
+    word = re.split(r"[|,]", written)[0].strip("^$() ")
+    otherwise = "names in use: Bash, Read, Write, Edit, Glob, Grep, Task" if has_tool else ""
+    return suggest(word, names, otherwise, cutoff=0.7)
 
 
 class _CommandChecker:

@@ -35,6 +35,7 @@ from boathook.core.matcher import (
     compute_weight,
     make_field_matcher,
 )
+from boathook.core.near_words import DID_YOU_MEAN
 from boathook.core.pattern_search import NO_ENGINE
 from boathook.errors import ConfigError
 from boathook.hosts.claude_events import HookEvent
@@ -200,9 +201,7 @@ class _EntryReader:
 
     def _find_misspelled_key(self) -> str:
         """Return what was probably meant by a key that is not known, which may be the one that is missing."""
-        reports = (
-            one for one in self.checker.diagnostics if one.level == WARNING and one.fix.startswith("did you mean")
-        )
+        reports = (one for one in self.checker.diagnostics if one.level == WARNING and one.fix.startswith(DID_YOU_MEAN))
         return next((f"{one.message}: {one.fix}" for one in reports), "")
 
     def _build_handler(self, values: dict[str, Any]) -> HookHandler:

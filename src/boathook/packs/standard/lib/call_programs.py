@@ -13,13 +13,20 @@ from boathook.protection.code_texts import find_code, list_code_strings, may_run
 from boathook.shell.arguments import UNKNOWN
 from boathook.shell.command_reading import read_command
 from boathook.shell.started_program import Started
+from boathook.system.files import may_exist
 
 # Programs whose command does not run on the files of this machine, unless they share a folder.
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "singularity", "apptainer"))
 # Programs whose scripts can run commands.
 _RUNNING_EDITORS = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
+# Shells of Windows, and the options behind which the command is.
+_WINDOWS_SHELLS = {
+    **dict.fromkeys(("pwsh", "powershell"), ("-c", "-command")),
+    "cmd": ("/c", "/k", "//c", "//k"),
+}
 _MAX_CODE_CHARS, _MAX_STRINGS = 64_000, 100
 _ANSWERS = re.compile(r"<|(?<!\|)\|(?!\|)|\b(?:coproc|expect|spawn|input|stdin|communicate)\b")
+_PROGRAM_FOLDER = re.compile(r"bin/|^/(?:usr|opt|nix|gnu|snap|run|lib\w*|System|Library|Applications)/")
 _PLAIN_SHELL_OPTIONS = re.compile(r"-[abcefhkmnpstuvx]+")
 _WORD_LIST = re.compile(
     r"[\[(]\s*((?:(?:'[^'\n]*'|\"[^\"\n]*\")\s*,\s*(?:[\[(]\s*)?)+(?:'[^'\n]*'|\"[^\"\n]*\"))\s*,?\s*[\])]"
@@ -31,7 +38,9 @@ def list_host_programs(call: GuardedCall) -> tuple[Started, ...]:
     """Return the programs of a call that work on this machine, or by ssh on another, in order; read once for all guards."""
     programs: list[Started] = []
     for reading in call.readings:
-        for program in _list_uncontained(reading.programs):
+        for program in map(_find_real_folder, _list_uncontained(reading.programs)):
+            if _is_missing(program, call):
+                continue
             programs.append(program)
             programs += _list_code_programs(program)
             programs += list_powershell_programs(program)
@@ -67,6 +76,26 @@ def _list_uncontained(programs: tuple[Started, ...]) -> Iterator[Started]:
         yield program
 
 
+def _find_real_folder(program: Started) -> Started:
+    """Return a program in the folder that it runs in because the folder of the `cd` before it is not there."""
+    folder = program.folder
+    is_doubtful = UNKNOWN in folder or not set("*?[").isdisjoint(folder) or program.machine
+    if not program.other_folder or is_doubtful or may_exist(folder):
+        return program
+    return program.replace(folder=program.other_folder)
+
+
+def _is_missing(program: Started, call: GuardedCall) -> bool:
+    """Whether a program is named by a path at which nothing is, and which nothing else in the call names: it cannot start."""
+    word = program.words[0]
+    folder = word.rpartition("/")[0]
+    # What is in a folder of programs may be seen by another machine or user, or by a container.
+    if not folder or UNKNOWN in word or program.machine or _PROGRAM_FOLDER.search(f"{folder}/"):
+        return False
+    is_named_again = sum(text.count(word.rpartition("/")[2]) for text in call.commands) > 1
+    return not is_named_again and not may_exist(program.make_absolute(word))
+
+
 def _is_only_checking(program: Started) -> bool:
     """Whether a shell reads commands and runs none: `bash -n`; but not `bash -norc`, `bash FILE -n` or `bash -n +n`."""
     if program.name not in SHELLS or any(word.startswith("+") for word in program.words):
@@ -96,12 +125,13 @@ def _find_shared_view(program: Started) -> Started:
 
 
 def list_powershell_programs(program: Started) -> Iterator[Started]:
-    """Yield what `pwsh -Command` starts, read as a shell would: its commands and pipes look the same."""
-    if program.name.lower().removesuffix(".exe") not in ("pwsh", "powershell"):
+    """Yield what `pwsh -Command` or `cmd /c` starts, read as a shell would: its commands and pipes look the same."""
+    options = _WINDOWS_SHELLS.get(program.name.lower().removesuffix(".exe"))
+    if options is None:
         return
     words = program.words
     for at, word in enumerate(words[1:-1], start=1):
-        if word.lower() in ("-c", "-command") and words[at + 1] != "-":
+        if word.lower() in options and words[at + 1] != "-":
             variables = program.scope.given if program.scope else {}
             text = " ".join(words[at + 1 :]).replace("\\", "/")
             yield from read_command(text, program.folder, variables).programs

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Sequence
 
@@ -134,6 +133,28 @@ class GitState:
         code, output, _ = self._run(["rev-list", "-n", "1", f"refs/heads/{branch}", *others])
         return not output.strip() if code == 0 else None
 
+    def keeps_remote_branch(self, remote: str, branch: str) -> bool | None:
+        """Return whether a branch of a remote is not needed: as far as this clone knows, its commits are also elsewhere in it."""
+        # An address may be any repository.
+        if not self.is_known or UNKNOWN in remote + branch or not _PLAIN_NAME.fullmatch(remote) or "*" in branch:
+            return None
+        code, output, message = self._run(["remote"])
+        if code != 0:
+            return True if _NO_REPOSITORY in message else None
+        if remote not in output.split():
+            # A push to it can only fail.
+            return True if not os.path.lexists(os.path.join(self.folder, remote)) else None
+        others = [
+            "--not",
+            "--branches",
+            "--tags",
+            f"--exclude={remote}/{branch}",
+            f"--exclude={remote}/HEAD",
+            "--remotes",
+        ]
+        code, output, _ = self._run(["rev-list", "-n", "1", f"refs/remotes/{remote}/{branch}", *others, "--"])
+        return not output.strip() if code == 0 else None
+
     def drops_commits(self, target: str) -> bool | None:
         """Return whether commits are on no branch, tag or remote any more if the current branch is moved to a version."""
         branch = self.get_branch()
@@ -189,6 +210,9 @@ class GitState:
         if seconds <= 0:
             return -1, "", ""
         command = ["git", "--no-pager", "-C", self.folder, *arguments]
+        # Imported here, because few calls lead to a question and the import takes longer than to ask all guards.
+        import subprocess
+
         try:
             done = subprocess.run(
                 command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -64,6 +65,11 @@ _OVERWRITERS = frozenset(
         *("aria2c", "ed", "ex", "scp", "rsync", "openssl", "gpg", "sort", "patch"),
     )
 )
+# Programs that few machines have, and that are called like somebody's own script or function.
+_RARE_PROGRAMS = frozenset(("wipe",))
+# Commands of PowerShell that list files for one behind them in a pipe, and what makes it some of them only.
+_ITEM_LISTERS = frozenset(("get-childitem", "gci", "dir", "get-item", "gi"))
+_ITEM_FILTERS = ("-fi", "-i", "-n", "where", "?", "select", "-d")
 # Programs that look for patterns by themselves, also for those in quotes.
 _OWN_PATTERNS = frozenset(("rimraf", "del-cli", "shx", "remove-item", "ri", "del", "erase", "rd", "pwsh", "powershell"))
 _CODE_DELETES = re.compile(
@@ -75,6 +81,7 @@ _CODE_TREES = re.compile(
     r"rmtree|remove_tree|rm_rf|rm_r\b|rmSync|rimraf|\brm\s*\(|Remove-Item|deleteDirectory|recursive", re.I
 )
 _CODE_WRITES = re.compile(r"open\s*\([^)]*[\"'][rb]*[wa+]|write|O_WRONLY|O_RDWR", re.IGNORECASE)
+_PLAIN_NAME = re.compile(r"[\w@+-][\w@+./-]{0,200}")
 _PATH_LIKE = re.compile(r"(?:[~/.]|[A-Za-z]:\\).{0,300}")
 
 
@@ -98,6 +105,8 @@ Rule = Callable[[Started], Iterator[PathLoss]]
 def list_path_losses(program: Started) -> list[PathLoss]:
     """Return what a program deletes, moves, overwrites, or changes the access of."""
     rule = _RULES.get(program.name) or _POWERSHELL_RULES.get(program.name.lower())
+    if program.name in _RARE_PROGRAMS and shutil.which(program.name) is None:
+        rule = None
     losses: list[PathLoss] = []
     if rule is not None:
         losses += rule(program)
@@ -158,27 +167,42 @@ def _is_option(word: str) -> bool:
 
 def _remove_item(program: Started) -> Iterator[PathLoss]:
     """`Remove-Item -Recurse -Force PATH` of PowerShell, and its short names; names of options may be cut short."""
-    words = list(program.words[1:])
-    lowered = [word.lower() for word in words]
+    lowered = [word.lower() for word in program.words[1:]]
     # With `-Confirm:$false` it asks nobody.
     if any(word.startswith(("-wh", "-conf")) and ":" not in word for word in lowered):
         return
     is_recursive = any(word.startswith("-r") for word in lowered) or "/s" in lowered
-    values = {at + 1 for at, word in enumerate(lowered) if word.startswith(("-e", "-i", "-fi"))}
+    for path in _list_item_paths(program):
+        yield _make(program, DELETE, path, is_tree=is_recursive)
+    for lister in program.feeders:
+        if lister.name.lower() in _ITEM_LISTERS:
+            words = [word.lower() for word in (*lister.words[1:], *(one.name for one in program.feeders))]
+            is_narrowed = any(word.startswith(_ITEM_FILTERS) for word in words)
+            for path in _list_item_paths(lister) or ["."]:
+                yield _make(program, DELETE, path, is_tree=True, is_narrowed=is_narrowed)
+
+
+def _list_item_paths(program: Started) -> list[str]:
+    """Return the paths that a command of PowerShell or `cmd` is called with, as they are written elsewhere."""
+    words = list(program.words[1:])
+    values = {at + 1 for at, word in enumerate(words) if word.lower().startswith(("-e", "-i", "-fi", "-d"))}
     home = program.scope.given.get("HOME", UNKNOWN) if program.scope else UNKNOWN
+    paths: list[str] = []
     for at, word in enumerate(words):
-        if at in values or word.startswith("-") or word.lower() in ("/s", "/q", "/f"):
+        if at in values or word.startswith("-") or word.lower() in ("/s", "/q", "/f", "/a"):
             continue
         path = re.sub(rf"(?i)^{UNKNOWN}:(?:userprofile|home)(?=/|$)", lambda _: home, word.replace("\\", "/"))
-        path = re.sub(r"^[A-Za-z]:/*(.*)", r"/\1", path.rstrip(","))
-        yield _make(program, DELETE, path, is_tree=is_recursive)
+        path = re.sub(r"(?i)^%userprofile%(?=/|$)", lambda _: home, path)
+        paths.append(re.sub(r"^[A-Za-z]:/*(.*)", r"/\1", path.rstrip(",")))
+    return paths
 
 
 def _is_narrowed_path(path: str) -> bool:
     if not isinstance(path, FoundPath):
         return False
     filters = path.filters
-    return bool(filters.names or filters.paths or filters.narrowing or filters.is_empty or not filters.finds_folders)
+    is_chosen = filters.names or filters.paths or filters.narrowing or filters.is_empty or filters.is_selective
+    return bool(is_chosen)
 
 
 def _search(program: Started) -> Iterator[PathLoss]:
@@ -276,9 +300,15 @@ def _run_code(program: Started) -> Iterator[PathLoss]:
     is_tree = bool(_CODE_TREES.search(code))
     home = program.scope.given.get("HOME", UNKNOWN) if program.scope else UNKNOWN
     for text in list_code_strings(code):
-        if _PATH_LIKE.fullmatch(text):
+        if _PATH_LIKE.fullmatch(text) or _is_file_name(text, program):
             path = re.sub(r"^(?:~|\$HOME)(?=/|$)", lambda _: home, text)
             yield _make(program, DELETE, path, is_tree=is_tree or path.endswith("*"))
+
+
+def _is_file_name(text: str, program: Started) -> bool:
+    """Whether a text in code is the name of something in the folder that it runs in."""
+    is_plain = bool(_PLAIN_NAME.fullmatch(text)) and UNKNOWN not in program.folder
+    return is_plain and os.path.lexists(program.make_absolute(text))
 
 
 _RULES: dict[str, Rule] = {
@@ -289,4 +319,4 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl", "chattr"), _change_access),
     "shred": _shred,
 }
-_POWERSHELL_RULES: dict[str, Rule] = dict.fromkeys(("remove-item", "ri", "del", "erase", "rd"), _remove_item)
+_POWERSHELL_RULES: dict[str, Rule] = dict.fromkeys(("remove-item", "ri", "del", "erase", "rd", "rmdir"), _remove_item)

@@ -18,8 +18,8 @@ from secret_paths import (
     find_secret_path,
     show_path,
 )
-from secret_printers import is_secret_printer
-from written_commands import list_pipes
+from secret_printers import is_named_secret, is_secret_printer
+from written_commands import SCREEN, list_pipes
 
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardedCall
@@ -64,9 +64,11 @@ _SHOWING = frozenset(
     (
         *("cat", "tac", "head", "tail", "less", "more", "bat", "nl", "jq", "yq", "gron", "base64", "base32", "xxd"),
         *("od", "hexdump", "cut", "tr", "sort", "uniq", "column", "fold", "rev", "tee", "strings", "grep", "egrep"),
-        *("rg", "sed", "gsed", "awk", "gawk", "perl", "echo", "printf", "xargs"),
+        *("rg", "sed", "gsed", "awk", "gawk", "perl", "echo", "printf", "xargs", "dd", "pv", "iconv", "fmt", "pr"),
+        *("expand", "paste", "comm", "join", "diff", "basenc", "uuencode", "hd", "hexyl", "ul", "lolcat", "batcat"),
     )
 )
+_CODE_PRINTS = re.compile(r"\b(?:print(?:_r|ln)?|puts|pp?|echo|log|write|pipe|dump)\b")
 _NAMES_ONLY = re.compile(r"s([/|#,])=\.\*\1|\{\s*print \$1\s*\}|\^\[[\w-]+\][*+]=?|\[\^=\]")
 _QUOTED = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"")
 _CODE_READS = re.compile(
@@ -74,6 +76,10 @@ _CODE_READS = re.compile(
 )
 _CODE_USES = re.compile(r"dotenv|existsSync|\.exists\(|\.is_file\(|isfile\(|statSync|os\.stat|unlink|os\.remove")
 
+
+# What a secret manager or a cloud hands out if it is asked for by its name.
+HANDED_OUT = "a secret that is asked for by its name"
+_ALL_VARIABLES = "all variables of the environment"
 
 # Longer commands are followed in part: their beginnings are judged, and nothing takes long.
 _MAX_PROGRAMS, _MAX_FEEDERS, _MAX_WORDS = 400, 20, 200
@@ -109,7 +115,7 @@ class SecretFlows:
             if program.started_by and program.started_by[-1] in last:
                 self._starters[id(program)] = last[program.started_by[-1]]
             last[program.name] = program
-            for source in program.substituted if program.name in ("echo", "printf") else ():
+            for source in program.substituted if _prints_words(program) else ():
                 self._printers.setdefault(id(source), []).append(program)
             for feeder in program.feeders[-_MAX_FEEDERS:]:
                 self.consumers.setdefault(id(feeder), []).append(program)
@@ -123,6 +129,8 @@ class SecretFlows:
         is_copy = program.name in (*_COPIERS, *_ARCHIVERS)
         self.reads += [SecretRead(program, secret, is_copy=is_copy) for secret in secrets]
         secrets = secrets or [*self.list_fed(program)][:1]
+        if not secrets and is_dump(program):
+            secrets = [SecretPath(program.name, SETTINGS, _ALL_VARIABLES)]
         if not secrets and program.name == "mv":
             secrets = [
                 secret for word in list_operands(program.words[1:])[:-1] if (secret := self.judge(program, word))
@@ -161,7 +169,8 @@ class SecretFlows:
     def list_secrets(self, program: Started) -> list[SecretPath]:
         """Return the secrets that a program prints, copies or packs."""
         if is_secret_printer(program):
-            return [SecretPath(" ".join(map(show_path, program.words[:3])), SETTINGS, "a secret that it prints")]
+            kind = HANDED_OUT if is_named_secret(program) else "a secret that it prints"
+            return [SecretPath(" ".join(map(show_path, program.words[:3])), SETTINGS, kind)]
         takes_folders = takes_whole_folders(program)
         words = list(dict.fromkeys(list_read_words(program)))[:_MAX_WORDS]
         secrets = [found for word in words if (found := self.judge(program, word, whole_folder=takes_folders))]
@@ -196,7 +205,7 @@ class SecretFlows:
         """Yield the secrets that a program reads from those before it in a pipe, or by `<`."""
         for feeder in program.feeders[-_MAX_FEEDERS:]:
             if is_dump(feeder):
-                yield SecretPath(feeder.name, SETTINGS, "all variables of the environment")
+                yield SecretPath(feeder.name, SETTINGS, _ALL_VARIABLES)
             known = self._secrets.get(id(feeder))
             yield from self.list_secrets(feeder) if known is None else known
         yield from self._list_by_input(program)
@@ -213,12 +222,14 @@ class SecretFlows:
             # A program that comes back to itself shows nothing.
             self._shown[key] = False
             starter = self._starters.get(key)
+            is_printed = any(map(self.is_shown, self._printers.get(key, [])))
+            consumers = self.consumers.get(key, [])
             if SUBSTITUTION in program.started_by:
-                is_shown = any(map(self.is_shown, self._printers.get(key, [])))
+                is_shown = any(map(self.is_shown, consumers))
             else:
                 is_shown = starter is None or self.is_shown(starter)
-            is_kept = program.outputs or not all(map(_shows_input, self.consumers.get(key, [])))
-            self._shown[key] = is_shown and not is_kept
+            is_kept = keeps_output(program) or not all(map(_shows_input, consumers))
+            self._shown[key] = is_printed or (is_shown and not is_kept)
         return self._shown[key]
 
     def list_inputs(self, name: str) -> list[str]:
@@ -226,11 +237,24 @@ class SecretFlows:
         return [path for one in self._redirected if name in one.words for path in one.inputs]
 
 
+def keeps_output(program: Started) -> bool:
+    """Whether what a program prints goes into a file, and is not seen."""
+    return any(path not in program.error_outputs and not SCREEN.fullmatch(path) for path in program.outputs)
+
+
+def _prints_words(program: Started) -> bool:
+    """Whether a program prints its words, or the files that they name."""
+    is_editing = any(re.fullmatch(r"-[a-z]*i.*|--in-place.*", word) for word in program.words[1:])
+    is_editor = program.name in ("sed", "gsed", "perl", "yq")
+    return program.name in _SHOWING and program.name not in ("xargs", "tee") and not (is_editor and is_editing)
+
+
 def _shows_input(program: Started) -> bool:
-    is_showing = program.name in _SHOWING or "json.tool" in program.words
+    is_code = is_interpreter(program.name) and any(map(_CODE_PRINTS.search, program.words[1:]))
+    is_showing = program.name in _SHOWING or "json.tool" in program.words or is_code
     if "grep" in program.name or program.name == "rg":
         is_showing = not any(map(_QUIET_SEARCH.fullmatch, program.words[1:]))
-    return is_showing and not is_names_only(program) and not program.outputs
+    return is_showing and not is_names_only(program) and not keeps_output(program)
 
 
 def is_dump(program: Started) -> bool:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cache
 
+from lazy_pattern import LazyPattern
+
 _A, _H, _L, _W = "[A-Za-z0-9]", "[A-Fa-f0-9]", "[a-z0-9]", r"[\w-]"
 _UUID = rf"{_H}{{8}}-{_H}{{4}}-{_H}{{4}}-{_H}{{4}}-{_H}{{12}}"
 # As a UUID, of any letters.
@@ -232,15 +234,15 @@ _BEFORE: dict[str, str] = {
     "a Teams webhook": r"https://\w+",
 }
 # Marks of samples in manuals and tests.
-_SAMPLE = re.compile(
+_SAMPLE = LazyPattern(
     r"EXAMPLE|PLACEHOLDER|REDACTED|(.)\1{7}|x{5}|\*{3}|0123456|1234567|abcdefg|your[-_]?|dummy|fake|sample|notreal|changeme",
     re.IGNORECASE,
 )
-_CONNECTION = re.compile(
+_CONNECTION = LazyPattern(
     r"\b(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|redis|rediss|amqps?|mssql|clickhouse|ftp|sftp)(?:\+\w+)?://"
     r"[\w.~%-]*:([^@\s\"'/:{}$<>%*\[\]()]{8,})@(?!localhost|127\.|0\.0\.0\.0|(?:[\w-]+\.)*example|\[::1\])[\w.-]+\.[a-z]{2,}"
 )
-_COMMON_PASSWORDS = re.compile(
+_COMMON_PASSWORDS = LazyPattern(
     r"(?i)pass(?:word|wd)?\d*|secret\w*|admin\w*|root\w*|test\w*|postgres\w*|user\w*|guest\w*|example\w*|my\w*|p@ss\w*"
 )
 # Of a private key only the beginning is compared.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lazy_pattern import LazyPattern
 from program_list import is_dry_run
 from written_commands import is_secret_name
 
@@ -41,9 +42,9 @@ _ROWS: dict[str, str] = {
     "bw": r"(?:get (?:item|password|totp|notes)|export|list items|unlock\b.* --raw)",
     "lpass": r"(?:show|export)",
     "keepassxc-cli": r"(?:show\b.* (?:-s|--show-protected|-a|--attributes)|export)",
-    "security": r"(?:find-(?:generic|internet)-password\b.* -\w*[wg]|dump-keychain|export)",
+    "security": r"(?:find-(?:generic|internet)-password\b.* -\w*[wg]\w*|dump-keychain|export)",
     "secret-tool": r"(?:lookup|search)",
-    "doppler": r"secrets(?: get| download\b.* --no-file|(?: -\S+)*$)",
+    "doppler": r"secrets(?!.* --only-names)(?: get| download\b.* --no-file|(?: -\S+)*$)",
     "infisical": r"(?:secrets(?: get|(?: -\S+)*$)|export)",
     "chamber": r"(?:read|export|env)",
     "sops": r"(?:.* )?(?:-d|--decrypt|decrypt)(?!.*(?:--output|-i|--in-place)\b)",
@@ -57,11 +58,27 @@ _ROWS: dict[str, str] = {
     "gpg": r"(?:.* )?--export-secret-(?:sub)?keys",
     "cf": r"oauth-token",
     "docker-credential-desktop": r"get",
+    **dict.fromkeys(("docker", "podman"), r"(?:container )?inspect\b.*(?:-f|--format)[= ]\S*\.Config\.Env\b"),
     "nmcli": r"(?:.* )?(?:-s|--show-secrets)",
     "wg": r"showconf",
 }
-_COMPILED = {name: re.compile(rf"(?:{text})(?:(?![\w-])|(?<= ))") for name, text in _ROWS.items()}
-# Of these, those whose output alone gives a whole store away. The others are the way that tools hand a secret on.
+# Of these, what a secret manager or a cloud hands out by its name: it has its own rules and its own record of who may read what.
+# The tokens of a login, a person's own passwords, and whole lists are not among them.
+_NAMED_ROWS: dict[str, str] = {
+    "aws": r"(?:.* )?(?:secretsmanager get-secret-value|ssm get-parameter )",
+    "az": r"(?:.* )?(?:keyvault secret show|(?:storage account|cosmosdb) keys list|storage account show-connection-string"
+    r"|acr credential show|redis list-keys)",
+    "gcloud": r"(?:.* )?secrets versions access",
+    "vault": r"(?:kv get|read)",
+    "op": r"read ",
+    **dict.fromkeys(("doppler", "infisical"), r"secrets get"),
+    "chamber": r"read",
+    "heroku": r"config:get",
+    "netlify": r"env:get",
+}
+_COMPILED = {name: LazyPattern(rf"(?:{text})(?:(?![\w-])|(?<= ))") for name, text in _ROWS.items()}
+_COMPILED_NAMED = {name: LazyPattern(text) for name, text in _NAMED_ROWS.items()}
+# Of all, those whose output alone gives a whole store away. The others are the way that tools hand a secret on.
 _STORE_DUMPS = ("dump-keychain", "--export-secret-keys", "--export-secret-subkeys", "export-credentials", "export")
 _MAX_ARGUMENT_CHARS = 2000
 
@@ -73,10 +90,10 @@ _CODE_DUMPS = {
     "perl": r"(?<!keys )%ENV\b|\$ENV\{\$\w+\}",
     "php": r"(?:print_r|var_dump|var_export|json_encode)\(\s*(?:\$_ENV|getenv\(\s*\))",
 }
-_CODE_ROWS = {name: re.compile(text, re.DOTALL) for name, text in _CODE_DUMPS.items()}
+_CODE_ROWS = {name: LazyPattern(text, re.DOTALL) for name, text in _CODE_DUMPS.items()}
 _SAME_LANGUAGES = {"nodejs": "node", "bun": "node", "deno": "node", "pypy": "python", "ipython": "python"}
 _PRINTS = re.compile(r"\b(?:print(?:_r)?|puts|pp?|log|dump|write|echo|json_encode|var_export|var_dump)\b|console\.")
-_SHOWN_VARIABLE = re.compile(
+_SHOWN_VARIABLE = LazyPattern(
     r"(?:(?:print|console\.log|puts|echo)\b[\s(]*|^\s*)(?:os\.environ(?:\.get\(|\[)|os\.getenv\(|process\.env(?:\.|\[)|ENV(?:\[|\.fetch\()|getenv\()"
     r"\s*+['\"]?(\w++)['\"]?+[\])]*+(?!\w|\s*(?:is\b|!=|==|\[:|&&|\?[^?]|\.length))"
 )
@@ -86,9 +103,17 @@ _MAX_CODE_CHARS = 100_000
 def is_secret_printer(program: Started) -> bool:
     """Whether a program prints a secret that a manager, a cloud or a cluster keeps."""
     row = _COMPILED.get(program.name)
-    if row is None or is_dry_run(program):
-        return False
-    return row.match(" ".join(re.sub(r"\s", "_", word) for word in program.words[1:])[:_MAX_ARGUMENT_CHARS]) is not None
+    return row is not None and not is_dry_run(program) and row.match(_write_arguments(program)) is not None
+
+
+def is_named_secret(program: Started) -> bool:
+    """Whether a program prints the one secret that it is asked for, as a secret manager or a cloud hands it out."""
+    row = _COMPILED_NAMED.get(program.name)
+    return row is not None and row.match(_write_arguments(program)) is not None
+
+
+def _write_arguments(program: Started) -> str:
+    return " ".join(re.sub(r"\s", "_", word) for word in program.words[1:])[:_MAX_ARGUMENT_CHARS]
 
 
 def is_store_dump(program: Started) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/|#[^\n]*$", re.DOTALL | re.MULTILINE)
-_TEXT = re.compile(r"'(?:[^']|'')*'")
-_STATEMENT = re.compile(
+from lazy_pattern import LazyPattern
+
+_COMMENT = LazyPattern(r"--[^\n]*|/\*.*?\*/|#[^\n]*$", re.DOTALL | re.MULTILINE)
+_TEXT = LazyPattern(r"'(?:[^']|'')*'")
+_STATEMENT = LazyPattern(
     r"\s*(?:EXPLAIN\b.*|(?P<drop>DROP\s+(?:DATABASE|SCHEMA|TABLE|KEYSPACE|USER|ROLE|OWNED|TABLESPACE|COLLECTION|BUCKET|MEASUREMENT"
     r"|MATERIALIZED\s+VIEW|CATALOG|WAREHOUSE|SERIES))\b"
     r"|(?P<truncate>TRUNCATE)\b"
@@ -16,14 +18,14 @@ _STATEMENT = re.compile(
     r"|(?P<purge>PURGE\s+\w|RESET\s+MASTER|FLUSH\s+LOGS))",
     re.IGNORECASE | re.DOTALL,
 )
-_CONDITION = re.compile(r"\bWHERE\b(?!\s+(?:1\s*=\s*1|TRUE|''\s*='')\s*;?\s*$)", re.IGNORECASE)
-_LIMIT = re.compile(r"\bLIMIT\b|\bUSING\b", re.IGNORECASE)
-_DOCUMENTS = re.compile(
+_CONDITION = LazyPattern(r"\bWHERE\b(?!\s+(?:1\s*=\s*1|TRUE|''\s*='')\s*;?\s*$)", re.IGNORECASE)
+_LIMIT = LazyPattern(r"\bLIMIT\b|\bUSING\b", re.IGNORECASE)
+_DOCUMENTS = LazyPattern(
     r"\.dropDatabase\(|\.drop\(\s*\)|\.deleteMany\(\s*(?:\{\s*\})?\s*\)|\.remove\(\s*(?:\{\s*\})?\s*\)|\.dropIndexes\(|\.dropCollection\("
 )
 # Calls of object mappers in code: `User.delete_all`, `Model.objects.all().delete()`.
 _MAPPERS = re.compile(
-    r"\.(?:delete_all|destroy_all)\b|objects\.all\(\)\.delete\(|\.truncate\(|drop_all\(|\.deleteMany\(\s*\)|migrate:fresh"
+    r"\.(?:delete_all|destroy_all)\b|objects\.all\(\)\.delete\(|(?:\.|::|->)truncate\(|drop_all\(|\.deleteMany\(\s*\)|migrate:fresh"
 )
 _MAX_CHARS = 200_000
 

@@ -214,6 +214,8 @@ _GLOBAL_VALUES = frozenset(
         *("-r", "-s", "-a", "-R", "-g", "-c", "-u", "-H", "-t", "-n", "-p", "-e"),
     )
 )
+# Up to so many words, what is behind an ambiguous one must be the verb.
+_SHORT_DEPTH = 4
 _WORD_PARTS = re.compile(r"[-:_./]")
 _COMMAND_WORD = re.compile(r"[a-z][a-z0-9]*(?:[-:_.][a-z0-9]+)*")
 
@@ -257,9 +259,9 @@ TOOLS: dict[str, ToolRow] = {
     "cdk8s": ToolRow(2),
     "amplify": ToolRow(3),
     # Platforms
-    "heroku": ToolRow(1, "destroy reset", "config"),
-    "fly": ToolRow(3, "", "logs"),
-    "flyctl": ToolRow(3),
+    "heroku": ToolRow(1, "destroy reset unset", "config"),
+    "fly": ToolRow(3, "unset", "logs"),
+    "flyctl": ToolRow(3, "unset"),
     "vercel": ToolRow(3, "rollback"),
     "netlify": ToolRow(2, "unset"),
     "wrangler": ToolRow(4, "rollback", "dev"),
@@ -268,7 +270,7 @@ TOOLS: dict[str, ToolRow] = {
     "render": ToolRow(3),
     "koyeb": ToolRow(3),
     "dokku": ToolRow(2),
-    "supabase": ToolRow(3),
+    "supabase": ToolRow(3, "unset"),
     "neonctl": ToolRow(3),
     "neon": ToolRow(3),
     "pscale": ToolRow(3),
@@ -300,7 +302,7 @@ TOOLS: dict[str, ToolRow] = {
     # Queues
     "rabbitmqctl": ToolRow(1, "reset force_reset stop stop_app close_all_connections"),
     "rabbitmqadmin": ToolRow(2),
-    "nats": ToolRow(3, "rmm"),
+    "nats": ToolRow(3, "rmm", "pub publish req request reply"),
     "kcat": ToolRow(1),
     "pulsar-admin": ToolRow(3, "unload"),
     "rpk": ToolRow(3),
@@ -393,7 +395,6 @@ TOOLS: dict[str, ToolRow] = {
     "virsh": ToolRow(1, "destroy undefine vol-delete pool-destroy vol-wipe snapshot-delete"),
     "incus": ToolRow(2),
     "lxc": ToolRow(2),
-    "vagrant": ToolRow(2, less="snapshot"),
     "zfs": ToolRow(1, "rollback"),
     "zpool": ToolRow(1, "labelclear"),
     "juju": ToolRow(1, "destroy-model destroy-controller kill-controller remove-application"),
@@ -434,13 +435,40 @@ OPTION_ROWS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...
 )
 
 
+_SCALE_TO_ZERO = re.compile(
+    r"(?:^| )(?:--(?:desired-count|desired-capacity|desired-size|num-nodes|size)[= ]0|ps:scale (?:.* )?\w+=0"
+    r"|scale count (?:\w+=)?0)(?= |$)"
+)
+# Sockets by which load balancers take orders, and orders that take something away.
+_ADMIN_SOCKET = re.compile(r"haproxy|admin[\w.]*\.sock")
+_TYPED_COMMAND = re.compile(
+    r"(?im)^\s*(?:disable \w+|shutdown \w+|del \w+|clear \w+|set server \S+ state (?:maint|drain)|(?:update )?delete)\b.*"
+)
+
+
 def find_destructive_words(program: Started) -> str:
     """Return the words of a command that destroys something in a service, "" if it does not, or only says what it would."""
     if is_dry_run(program):
         return ""
     row = TOOLS.get(program.name)
+    if program.name == "zfs" and _is_listing(program.words[1:]):
+        return ""
     words = _find_verb(_list_command_words(program), row) if row else ""
-    return f"{program.name} {words}" if words else _find_option(program)
+    words = words or (_find_scale_to_zero(program) if row else "")
+    return f"{program.name} {words}" if words else _find_option(program) or _find_typed_command(program)
+
+
+def _find_scale_to_zero(program: Started) -> str:
+    """Return the option by which a service gets nothing to run on any more, "" if there is none."""
+    match = _SCALE_TO_ZERO.search(" ".join(program.words[1:]))
+    return match[0].strip() if match else ""
+
+
+def _find_typed_command(program: Started) -> str:
+    """Return the command that a program reads, and that takes something out of service; "" if there is none."""
+    is_socket = program.name in ("socat", "nc", "ncat") and any(map(_ADMIN_SOCKET.search, program.words[1:]))
+    match = _TYPED_COMMAND.search(program.input_text) if is_socket or program.name == "nsupdate" else None
+    return f"{program.name}: {match[0].strip()}" if match else ""
 
 
 def _list_command_words(program: Started) -> list[str]:
@@ -459,8 +487,9 @@ def _find_verb(operands: list[str], row: ToolRow) -> str:
         parts = [word, *_WORD_PARTS.split(word)]
         if any(part in row.more or part in _DESTRUCTIVE for part in parts):
             return " ".join(operands[: at + 1])
-        behind = operands[at + 1] if at + 1 < min(len(operands), row.depth) else ""
-        if word in _AMBIGUOUS and behind not in _DESTRUCTIVE and behind not in row.more:
+        # Tools with long commands have several things before the verb.
+        behind = operands[at + 1 : row.depth if row.depth > _SHORT_DEPTH else at + 2]
+        if word in _AMBIGUOUS and _DESTRUCTIVE.isdisjoint(behind) and row.more.isdisjoint(behind):
             return ""
         if not _HARMLESS.isdisjoint((word, parts[1], parts[-1])):
             return ""
@@ -509,7 +538,7 @@ _STORE_PORTS = frozenset(
     )
 )
 _DELETING_PATHS = re.compile(
-    r"/(?:_delete_by_query|_close|_forcemerge|doDelete|delete(?:-batch|_batch|All|-all)?|purge(?:_cache|_everything|-all)?"
+    r"/(?:delete_series|clean_tombstones|-/quit|_delete_by_query|_close|_forcemerge|doDelete|delete(?:-batch|_batch|All|-all)?|purge(?:_cache|_everything|-all)?"
     r"|destroy|remove|_cluster/settings|terminate|truncate|clear|shutdown|batchDelete)(?:[/?]|$)"
 )
 

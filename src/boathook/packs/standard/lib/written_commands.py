@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 
 from boathook.core.interpreters import SHELLS
-from boathook.core.shell import ShellCommand, ShellReader, get_assigned_name
+from boathook.core.shell import ShellCommand, ShellReader, ShellRedirection, get_assigned_name
 from boathook.guards import GuardedCall
 
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_VARIABLE = re.compile(r"\$\{?(?:[Ee][Nn][Vv]:)?([A-Za-z_]\w*)")
 # What shows that a variable is set, and nothing of its value.
 _HARMLESS_EXPANSION = re.compile(r"\$\{#\w+\}|\$\{\w+:?\+[^}]*\}|\$\{\w+:0:[1-6]\}")
 _SECRET_NAME = re.compile(
@@ -23,6 +23,8 @@ _ABOUT_SECRET = re.compile(
 )
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _INPUT = ("<", "<>")
+# What is written to these is seen as if it was printed.
+SCREEN = re.compile(r"/dev/(?:stdout|stderr|tty|pts/\d+|fd/[12])|/proc/(?:self|\$\$|\d+)/fd/[12]")
 _ATTRIBUTE = "_standard_pipes"
 
 
@@ -41,12 +43,19 @@ class WrittenCommand:
             for one in command.redirections
             if one.operator in _INPUT and one.target is not None
         ]
-        self.has_output = any(">" in one.operator and one.descriptor != "2" for one in command.redirections)
+        self.has_output = any(map(_keeps_output, command.redirections))
         self.operator, self.is_nested = command.operator, is_nested
 
     @property
     def name(self) -> str:
         return self.words[0].rpartition("/")[2] if self.words else ""
+
+
+def _keeps_output(redirection: ShellRedirection) -> bool:
+    """Whether what a command prints goes into a file, and is not seen."""
+    target = redirection.target.text if redirection.target is not None else ""
+    is_seen = SCREEN.fullmatch(target) or (redirection.operator == ">&" and target.isdigit())
+    return ">" in redirection.operator and redirection.descriptor != "2" and not is_seen
 
 
 def _expand_home(path: str, home: str) -> str:

@@ -105,7 +105,11 @@ _RULES = (
     CommandRule("multipass", "delete", "deletes a virtual machine with its data", _VM_STOP, needs="-p --purge"),
     CommandRule("k3d kind", "cluster delete", "deletes a local cluster with its data", _VM_STOP),
     CommandRule(
-        "vagrant", "destroy", "deletes a virtual machine with its disk", "`vagrant halt` stops it and keeps it"
+        "vagrant",
+        "destroy",
+        "deletes a virtual machine with its disk",
+        "`vagrant halt` stops it and keeps it",
+        confirmed="-f --force",
     ),
     CommandRule(
         "lxc incus", "delete", "deletes a container with its disk", "`stop` keeps it; `export` makes a backup first"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from call_programs import may_answer
+from lazy_pattern import LazyPattern
 from program_list import (
     find_called_tool,
     has_command_words,
@@ -19,6 +20,7 @@ from program_list import (
 from sql_rules import find_destructive_code, find_destructive_documents, find_destructive_sql
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
+from boathook.protection.code_texts import list_code_strings
 from boathook.shell.arguments import UNKNOWN, find_option_values
 from boathook.shell.started_program import Started
 
@@ -55,6 +57,7 @@ _SQL_CLIENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         (("--command", "-q", "--query", "--sql", "--execute", ""), ("--file",)),
     ),
+    "heroku": (("-c", "--command"), ()),
     **dict.fromkeys(("sqlplus", "isql", "db2", "fbsql", "isql-fb", "rqlite", "edgedb", "gel", "surreal"), (("",), ())),
 }
 _DOCUMENT_CLIENTS = ("mongosh", "mongo", "cypher-shell", "arangosh")
@@ -169,6 +172,7 @@ _RESETS: tuple[tuple[str, str, str], ...] = (
     ("cqlsh", "drop", ""),
     ("medusa", "db:rollback", ""),
     ("strapi", "transfer", "--force"),
+    ("convex", "import", "--replace --replace-all"),
     ("hasura", "metadata clear", ""),
     ("hasura", "migrate delete", ""),
     ("odoo", "db drop", ""),
@@ -199,18 +203,19 @@ _SCRIPT_RUNNERS = (
     "inv",
     "poe",
 )
-_SCRIPT_NAME = re.compile(
+_SCRIPT_NAME = LazyPattern(
     r"(?i)(?:.*[:/_.-])?(?:(?:db|database|schema|prisma|migrate)[:_-](?:drop|reset|wipe|nuke|fresh|purge|destroy|clear|truncate)"
     r"|(?:drop|reset|wipe|nuke|purge|destroy|truncate)[:_-](?:db|database|schema|tables))(?:[:_-].*)?"
 )
-_FORCED_START = re.compile(
+_FORCED_START = LazyPattern(
     r"(?i)(?:.*/)?(?:init|create|setup|reset|recreate|rebuild)[_-]?(?:db|database|schema)(?:\.\w+)?"
 )
-_MCP_NAMES = re.compile(
+_MCP_NAMES = LazyPattern(
     r"(?i)sql|query|postgres|mysql|maria|sqlite|database|supabase|snowflake|bigquery|mongo|redis|clickhouse|neon|db"
 )
 _BARE_SQL = re.compile(r"\s*(?:DROP|TRUNCATE|DELETE\s+FROM|ALTER\s+TABLE|UPDATE)\s")
-_MAX_FILE_BYTES = 1_000_000
+_MAX_FILE_BYTES, _MAX_STATEMENTS = 1_000_000, 200
+_CODE_STATEMENTS = re.compile(r"\b(?:exec\w*|query|raw\w*|prepare|unprepared|statement)\b\s*[(`]", re.IGNORECASE)
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
@@ -257,7 +262,9 @@ def _find_sql(program: Started) -> str:
     name, rest = program.name, list(program.words[1:])
     if name in _REDIS_CLIENTS:
         words = [word.upper() for word in (*rest, *program.input_text.split())]
-        verb = next((one for one in _REDIS_VERBS if one in words), "")
+        # A script may call them, too.
+        scripts = " ".join(words) if "EVAL" in words else ""
+        verb = next((one for one in _REDIS_VERBS if one in words or f"'{one}'" in scripts or f'"{one}"' in scripts), "")
         is_deleting_all = any(one in words for one in ("DEL", "UNLINK")) and (
             UNKNOWN in words or any("*" in one for one in words)
         )
@@ -352,11 +359,18 @@ def _find_code(program: Started) -> str:
         "python",
         "python3",
         "node",
+        "ruby",
+        "perl",
+        "bun",
+        "deno",
     )
     if not is_runner:
         return ""
     texts = [*program.words[1:], program.input_text if program.name != "php" else ""]
-    return next((found for text in texts if (found := find_destructive_code(text))), "")
+    found = next((found for text in texts if (found := find_destructive_code(text))), "")
+    # Statements are texts in the code.
+    statements = [one for text in texts if _CODE_STATEMENTS.search(text) for one in list_code_strings(text)]
+    return found or next((sql for one in statements[:_MAX_STATEMENTS] if (sql := find_destructive_sql(one))), "")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ import os
 from collections.abc import Callable
 from fnmatch import fnmatch
 
-from argument_list import ArgumentList
 from call_programs import list_host_programs
+from command_rules import CommandRule, judge_programs
+from emptied_files import OlderVersions, list_emptied
 from git_call import GitCall, iter_git_calls
 from git_state import GitState, GitStates
 from path_losses import DELETE, PathLoss, list_path_losses
 from places import is_below
 
+from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN
 from boathook.shell.started_program import Started
@@ -21,6 +23,7 @@ from boathook.shell.started_program import Started
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
 _SAVE = "Save them first: commit, or `git stash push -u -m NAME`"
 _LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
+_SHELVE = "Save them first: commit, or `hg shelve`"
 _BRANCH = "Keep them under another name first: `git branch backup/NAME COMMIT`"
 # Names that stand for all of the work tree.
 _EVERYTHING = frozenset((".", ":/", "*", "./"))
@@ -30,13 +33,14 @@ _Rule = Callable[[GitCall, GitState], str]
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    states, saved = GitStates(), _SavedWork(call)
+    states, saved, older = GitStates(), _SavedWork(call), OlderVersions()
     judges_deletes = call.settings.get("deletes", True)
     for program in list_host_programs(call):
-        is_delete = judges_deletes and program.name.lower() in _DELETERS and not saved.has_untracked
-        if is_delete and (reason := _judge_delete(program, call, states)):
+        judges_files = judges_deletes and not saved.has_untracked
+        is_delete = program.name.lower() in _DELETERS or is_interpreter(program.name)
+        if judges_files and is_delete and (reason := _judge_delete(program, call, states)):
             return ask(reason)
-        if reason := _judge_overwrite(program, call, states, is_saved=saved.has_untracked or not judges_deletes):
+        if judges_files and (reason := _judge_overwrite(program, call, states, older)):
             return ask(reason)
         for git in iter_git_calls([program]):
             rule = _RULES.get(git.subcommand)
@@ -47,7 +51,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             if reason := saved.find_loss(git, state):
                 return ask(reason)
             saved.note(git)
-    return None
+    return judge_programs(filter(_is_in_repository, list_host_programs(call)), _OTHER_SYSTEMS, {})
 
 
 class _SavedWork:
@@ -127,11 +131,18 @@ def _reset(git: GitCall, state: GitState) -> str:
 def _clean(git: GitCall, state: GitState) -> str:
     is_unforced = git.settings.get("clean.requireforce", "").lower() in ("false", "no", "off", "0")
     is_forced = git.has("-f", "--force") or is_unforced
-    if not is_forced or git.has("-n", "--dry-run", "-i", "--interactive"):
+    is_interactive = git.has("-i", "--interactive")
+    if git.has("-n", "--dry-run") or not (_is_answered(git) if is_interactive else is_forced):
         return ""
     found = state.has_untracked(_list_paths(git), ignored=git.has("-x", "-X"))
     save = "See which with `git clean -n`; `git stash push -u` keeps them"
     return _describe("`git clean` deletes for good", is_there=found, what="files that git does not know", save=save)
+
+
+def _is_answered(git: GitCall) -> bool:
+    """Whether something answers what git asks, as in `yes | git checkout -p`."""
+    program = git.program
+    return bool(program.feeders or program.input_text or program.input_paths)
 
 
 def _list_paths(git: GitCall) -> list[str]:
@@ -141,8 +152,10 @@ def _list_paths(git: GitCall) -> list[str]:
 def _checkout(git: GitCall, state: GitState) -> str:
     """`git checkout` of paths, or by force."""
     operands = git.operands
-    if git.has("-p", "--patch", "--orphan"):
+    if git.has("--orphan") or (git.has("-p", "--patch") and not _is_answered(git)):
         return ""
+    if git.has("-p", "--patch"):
+        return _describe("`git checkout -p` with answers throws away", is_there=state.has_changes())
     # Both sides of a conflict are in commits. Other files are thrown away as without these options.
     if git.has("--ours", "--theirs") and state.has_conflicts(git.arguments.behind or operands) is not False:
         return ""
@@ -200,7 +213,9 @@ def _judge_moved_branch(git: GitCall, state: GitState, *options: str) -> str:
 
 def _restore(git: GitCall, state: GitState) -> str:
     is_only_staged = git.has("-S", "--staged") and not git.has("-W", "--worktree")
-    if git.has("-p", "--patch", "--ours", "--theirs") or is_only_staged or not git.operands:
+    if git.has("--ours", "--theirs") or is_only_staged:
+        return ""
+    if git.has("-p", "--patch") if not _is_answered(git) else not (git.operands or git.has("-p", "--patch")):
         return ""
     return _describe("`git restore` throws away", is_there=state.has_changes(_list_paths(git)), what=_THEIR_CHANGES)
 
@@ -312,50 +327,76 @@ def _list_lost_names(folder: str, names: tuple[str, ...], states: GitStates) -> 
     return [path for path in new or () if any(fnmatch(os.path.basename(path), name) for name in names)]
 
 
-def _judge_overwrite(program: Started, call: GuardedCall, states: GitStates, *, is_saved: bool) -> str:
-    """Return why to ask about a program that empties a file of the project, or writes an older version over it."""
+def _judge_overwrite(program: Started, call: GuardedCall, states: GitStates, older: OlderVersions) -> str:
+    """Return why to ask about a program that empties files of the project, or writes older versions over them."""
     top = call.project or call.work_dir
-    is_older = _prints_version(program)
-    emptied = _list_emptied(program)
-    for written in (*emptied, *(program.outputs if is_older else ())):
-        path = os.path.normpath(program.make_absolute(written))
-        is_ours = any(is_below(path, folder) for folder in (top, call.work_dir) if folder.strip("/"))
-        if is_saved or UNKNOWN in path or not is_ours or not _has_content(path):
-            continue
-        if states.get(os.path.dirname(path)).has_changes([path], untracked=True):
-            does = "writes an older version over" if is_older else "empties"
-            return f"This {does} {os.path.relpath(path, top)}, which is in no commit as it is now. {_SAVE}."
+    for path in _list_ours(older.list_replaced(program), program, call):
+        # An archive of a version has all files.
+        is_folder = os.path.isdir(path)
+        state = states.get(path if is_folder else os.path.dirname(path))
+        if (is_folder or _has_content(path)) and state.has_changes([path], untracked=not is_folder):
+            shown = f"changed files in {os.path.relpath(path, top)}" if is_folder else os.path.relpath(path, top)
+            return f"This writes an older version over {shown}: what is there now is in no commit. {_SAVE}."
+    for path in _list_ours(list_emptied(program), program, call):
+        if _has_content(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
+            return f"This empties {os.path.relpath(path, top)}, which is in no commit as it is now. {_SAVE}."
     return ""
 
 
-def _prints_version(program: Started) -> bool:
-    """Whether git prints a file as it is in a commit: `git show HEAD:FILE`."""
-    if program.name != "git" or not program.outputs:
-        return False
-    git = GitCall(program)
-    return git.subcommand in ("show", "cat-file") and any(":" in word for word in git.operands)
+def _list_ours(paths: list[str], program: Started, call: GuardedCall) -> list[str]:
+    """Return the whole paths of those that are known and in the project."""
+    folders = [folder for folder in (call.project, call.work_dir) if folder.strip("/")]
+    whole = [os.path.normpath(program.make_absolute(path)) for path in paths if UNKNOWN not in path]
+    return [path for path in whole if UNKNOWN not in path and any(is_below(path, folder) for folder in folders)]
 
 
-def _list_emptied(program: Started) -> list[str]:
-    """Return the files that a program leaves empty."""
-    words = [*program.words[1:]]
-    if program.name == "truncate":
-        arguments = ArgumentList(words, "-s --size -r --reference")
-        is_emptied = any(size.strip("=<") in ("0", "0K", "0M") for size in arguments.get("-s", "--size"))
-        return arguments.operands if is_emptied and not arguments.is_harmless else []
-    if program.name == "cp" and words[:1] == ["/dev/null"]:
-        return words[1:]
-    prints_nothing = program.name in (":", "true") or words == ["/dev/null"] or _prints_blank(program)
-    return [*program.outputs] if prints_nothing else []
+def _is_in_repository(program: Started) -> bool:
+    """Whether a program may work in a repository of Mercurial or Subversion: the folder or one above has its store."""
+    folder = program.folder
+    is_there = program.name in ("hg", "svn") and UNKNOWN in folder
+    while program.name in ("hg", "svn") and folder.strip("/") and not is_there:
+        is_there = os.path.lexists(os.path.join(folder, f".{program.name}"))
+        folder = os.path.dirname(folder.rstrip("/"))
+    return is_there
 
 
-def _prints_blank(program: Started) -> bool:
-    words = [word for word in program.words[1:] if word != "-n"]
-    return program.name in ("echo", "printf") and words in ([], [""])
-
-
+# Other systems of versions: what throws away changes without a copy.
+_OTHER_SYSTEMS = (
+    CommandRule(
+        "hg", "update|up|checkout|co", "throws away changes that are in no commit", _SHELVE, needs="-C --clean"
+    ),
+    CommandRule("hg", "revert", "throws away changes that are in no commit", _SHELVE, needs="--no-backup"),
+    CommandRule(
+        "hg",
+        "purge|clean",
+        "deletes files that are in no commit",
+        "See which with `hg purge --print`",
+        unless="-p --print",
+    ),
+    CommandRule(
+        "svn", "revert", "throws away changes that are in no commit", "`svn diff > FILE` keeps them", operands=2
+    ),
+    CommandRule(
+        "svn", "cleanup", "deletes files that are in no commit", "`svn status` shows them", needs="--remove-unversioned"
+    ),
+)
 _DELETERS = frozenset(
-    ("rm", "grm", "srm", "rimraf", "find", "rsync", "unlink", "remove-item", "ri", "del", "erase", "rd")
+    (
+        "rm",
+        "grm",
+        "srm",
+        "rimraf",
+        "find",
+        "rsync",
+        "unlink",
+        "shred",
+        "remove-item",
+        "ri",
+        "del",
+        "erase",
+        "rd",
+        "rmdir",
+    )
 )
 
 

@@ -12,13 +12,18 @@ from git_call import GitCall, iter_git_calls
 from git_state import GitStates
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
+from boathook.shell.arguments import UNKNOWN
 
 # Branches that nobody pushes over; patterns are allowed.
 _PROTECTED = ("main", "master")
 _LEASE = "`git push --force-with-lease` does it only if nobody else has pushed since"
+_STAYS = "Ask whether it may go; its pull request keeps a copy on most hosts"
 _BACKUP = "Make a backup first (`git clone --mirror . ../backup.git`), and ask"
 _KEEP = "Leave it to `git gc`, which keeps what is younger than two weeks"
 _NOW = frozenset(("now", "all", "0", "never", "1.second.ago", "0.seconds.ago"))
+
+# What changes which remotes there are, or what is known of their branches.
+_REMOTE_CHANGES = frozenset(("remote", "config", "clone", "init", "fetch", "pull"))
 
 _Rule = Callable[[GitCall, Sequence[str]], GuardAnswer | None]
 
@@ -26,9 +31,13 @@ _Rule = Callable[[GitCall, Sequence[str]], GuardAnswer | None]
 def decide(call: GuardedCall) -> GuardAnswer | None:
     protected = call.list_setting("protected", _PROTECTED)
     answer = None
+    knows_remotes = True
     for git in iter_git_calls(list_host_programs(call)):
         rule = _RULES.get(git.subcommand)
         found = rule(git, protected) if rule else None
+        if git.subcommand == "push" and found is None:
+            found = _judge_deleted(git, protected, knows_remotes=knows_remotes)
+        knows_remotes = knows_remotes and git.subcommand not in _REMOTE_CHANGES
         if found is not None and found.decision == "block":
             return found
         answer = answer or found
@@ -39,26 +48,38 @@ def _push(git: GitCall, protected: Sequence[str]) -> GuardAnswer | None:
     arguments = git.arguments
     if git.has("-n", "--dry-run"):
         return None
-    specs = arguments.operands[1:] if not arguments.get("--repo") else arguments.operands
+    specs = _list_specs(git)
     leases = arguments.get("--force-with-lease")
     has_lease = bool(leases) and not git.has("-f", "--force")
     forced = [spec.lstrip("+") for spec in specs if spec.startswith("+") and not _is_leased(spec, leases)]
-    deleted = [spec[1:] for spec in specs if re.fullmatch(r":.+", spec)]
     if _has_exactly(git, "-f", "--force") and not has_lease:
         forced = [spec.lstrip("+") for spec in specs] or [""]
-    if git.has("-d", "--delete"):
-        deleted += specs
     if git.has("--mirror"):
         return ask(
             "`git push --mirror` overwrites and deletes every branch and tag of the remote. Push what you mean by name."
         )
-    for does, targets, instead in (
-        ("overwrites", forced, _LEASE),
-        ("deletes", deleted, "Ask whether it may go; its pull request keeps a copy on most hosts"),
-    ):
-        if targets:
-            return _judge_targets(git, does, targets, instead, protected)
-    return None
+    return _judge_targets(git, "overwrites", forced, _LEASE, protected) if forced else None
+
+
+def _list_specs(git: GitCall) -> list[str]:
+    """Return what is pushed: all operands behind the remote."""
+    return git.operands if git.arguments.get("--repo") else git.operands[1:]
+
+
+def _judge_deleted(git: GitCall, protected: Sequence[str], *, knows_remotes: bool) -> GuardAnswer | None:
+    """Object to branches that a push deletes, unless all their commits are also elsewhere in this clone."""
+    specs = _list_specs(git)
+    deleted = specs if git.has("-d", "--delete") else [spec[1:] for spec in specs if re.fullmatch(r":.+", spec)]
+    if not deleted or git.has("-n", "--dry-run"):
+        return None
+    answer = _judge_targets(git, "deletes", deleted, _STAYS, protected)
+    remote = (git.arguments.get("--repo") or git.operands)[0]
+    is_plain = (
+        knows_remotes and not git.settings and not any(name.startswith("GIT_") for name, _ in git.program.variables)
+    )
+    state = GitStates().get(git.folder if is_plain else UNKNOWN)
+    is_kept = all(state.keeps_remote_branch(remote, spec.removeprefix("refs/heads/")) for spec in deleted)
+    return None if is_kept and answer.decision != "block" else answer
 
 
 def _has_exactly(git: GitCall, letter: str, name: str) -> bool:

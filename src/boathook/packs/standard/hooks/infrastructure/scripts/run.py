@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from call_programs import list_host_programs
-from command_rules import CommandRule, ProgramOptions, judge_programs
+import re
+
+from call_programs import list_host_programs, may_answer
+from command_rules import CommandRule, ProgramOptions, judge_programs, read_arguments
 
 from boathook.guards import GuardAnswer, GuardedCall, run_guard
+from boathook.shell.started_program import Started
 
 _TERRAFORM = "terraform tofu terragrunt"
 _PLAN = "Show the result of `plan` to the person, and let them apply it"
@@ -15,7 +18,15 @@ _PREVIEW = "Show the result of `preview` to the person first"
 _DIFF = "Show what would change (`diff`) to the person first"
 _CHECK = "Run it with `--check --diff` first, and show the result"
 _RULES = (
-    CommandRule(_TERRAFORM, "apply", "changes real servers and services", _PLAN),
+    # A plan from a file is applied without a question.
+    CommandRule(_TERRAFORM, "apply", "changes real servers and services", _PLAN, operands=2),
+    CommandRule(
+        _TERRAFORM,
+        "apply",
+        "changes real servers and services without a question",
+        f"{_PLAN}; without `-auto-approve` it shows the plan and waits for an answer",
+        confirmed="-auto-approve --auto-approve --terragrunt-non-interactive --non-interactive",
+    ),
     CommandRule(
         _TERRAFORM, "destroy", "deletes all that the configuration manages", "`plan -destroy` shows what would go"
     ),
@@ -28,7 +39,13 @@ _RULES = (
         _TERRAFORM, "force-unlock", "takes the lock away from somebody who may be applying", "Ask who holds the lock"
     ),
     CommandRule(_TERRAFORM, "workspace delete", "deletes a workspace with its state", _STATE),
-    CommandRule("pulumi", "up|update", "changes real servers and services", _PREVIEW),
+    CommandRule(
+        "pulumi",
+        "up|update",
+        "changes real servers and services without a question",
+        f"{_PREVIEW}; without `--yes` it shows the preview and waits for an answer",
+        confirmed="-y --yes -f --skip-preview",
+    ),
     CommandRule("pulumi", "destroy|down", "deletes all that the stack manages", "`preview --diff` shows what is there"),
     CommandRule("pulumi", "stack rm", "deletes a stack with its history", "`pulumi stack export` makes a backup first"),
     CommandRule(
@@ -63,9 +80,10 @@ _RULES = (
     CommandRule(
         "ansible",
         "",
-        "runs a command on all machines that the pattern names",
-        "Use `-m ping` or `--check`, or limit it to one host",
-        needs="-m --module-name -a --args",
+        "changes all machines that the pattern names",
+        "Use `--check`, or limit it to one host",
+        needs="-m --module-name",
+        unless="-C --check --list-hosts -h",
     ),
     CommandRule("ansible-pull", "", "changes this machine", _CHECK, unless="-C --check -h", operands=1),
     CommandRule(
@@ -103,26 +121,33 @@ _RULES = (
         "`bosh vms` shows what is there",
     ),
 )
+_TERRAFORM_VALUES = "-chdir -var -var-file -target -replace -state -state-out -backup -lock-timeout -parallelism"
 _ANSIBLE_VALUES = (
     "-i --inventory -l --limit -m --module-name -a --args -e --extra-vars -u --user -f --forks -t --tags --skip-tags -M"
     " --private-key --key-file -T --timeout --start-at-task --vault-id --vault-password-file -c --connection"
 )
 _OPTIONS = {
-    **dict.fromkeys(_TERRAFORM.split(), ProgramOptions("-chdir -var -var-file -target -state", has_long_dash=True)),
+    **dict.fromkeys(_TERRAFORM.split(), ProgramOptions(_TERRAFORM_VALUES, has_long_dash=True)),
     "pulumi": ProgramOptions("-C --cwd -s --stack -m --message -p --parallel -c --config"),
     **dict.fromkeys(("ansible", "ansible-playbook", "ansible-pull"), ProgramOptions(_ANSIBLE_VALUES)),
     "cdk": ProgramOptions("-a --app -c --context --profile -o --output -r --role-arn"),
 }
-_SAFE_MODULES = ("ping", "setup", "debug", "stat", "ansible.builtin.ping", "ansible.builtin.setup")
+# Modules of ansible that change nothing, or run a command, which is judged as if it was started by ssh.
+_SAFE_MODULES = frozenset(
+    ("ping", "setup", "debug", "stat", "command", "shell", "raw", "getent", "slurp", "find", "assert")
+)
+_CONFIRMING_VARIABLES = re.compile(r"TF_CLI_ARGS\w*|PULUMI_SKIP_CONFIRMATIONS|TF_INPUT|TERRAGRUNT_\w+|TG_\w+")
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    programs = [
-        program
-        for program in list_host_programs(call)
-        if not (program.name == "ansible" and any(word in _SAFE_MODULES for word in program.words))
-    ]
-    return judge_programs(programs, _RULES, _OPTIONS)
+    programs = [program for program in list_host_programs(call) if not _runs_safe_module(program)]
+    is_confirmed = may_answer(call) or any(map(_CONFIRMING_VARIABLES.search, call.commands))
+    return judge_programs(programs, _RULES, _OPTIONS, has_answer=is_confirmed)
+
+
+def _runs_safe_module(program: Started) -> bool:
+    modules = read_arguments(program, _OPTIONS).get("-m", "--module-name") if program.name == "ansible" else []
+    return bool(modules) and modules[-1].removeprefix("ansible.builtin.") in _SAFE_MODULES
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 
+from lazy_pattern import LazyPattern
 from written_paths import WrittenPath, list_written_paths
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
@@ -46,7 +47,7 @@ _LOCK_FILES = {
     "buf.lock": "buf dep update",
     "Chart.lock": "helm dependency update",
 }
-_MIGRATION = re.compile(
+_MIGRATION = LazyPattern(
     r"(?:^|/)(?:migrations?|alembic/versions|db/migrate|prisma/migrations)/(?:.*/)?[^/]+\.(?:py|rb|sql|php|js|ts)$"
 )
 _GENERATED_FOLDERS = ("__generated__/", "node_modules/", ".next/", "site-packages/")

@@ -51,8 +51,8 @@ _DISK_RULES = (
         "",
         "deletes or rewrites partitions",
         "`sfdisk --dump` shows them",
-        needs="--delete --wipe --force",
-        unless="-n",
+        unless="-n --no-act -l --list -d --dump -J --json -s --show-size -F --list-free -V --verify -A --activate",
+        confirmed="--delete --wipe --force",
     ),
     CommandRule(
         "sgdisk",
@@ -78,8 +78,14 @@ _DISK_RULES = (
         "makes what is on a disk unreadable",
         "`cryptsetup luksHeaderBackup` saves the header first",
     ),
-    CommandRule("mdadm", "", "takes disks out of an array", "`mdadm --examine` shows it", needs="--zero-superblock"),
-    CommandRule("mdadm", "", "stops an array", "`mdadm --detail` shows it", needs="-S --stop -r --remove -f --fail"),
+    CommandRule(
+        "mdadm",
+        "",
+        "erases what makes a disk a part of an array",
+        "`mdadm --examine` shows it",
+        needs="--zero-superblock",
+    ),
+    CommandRule("mdadm", "", "takes a disk out of an array", "`mdadm --detail` shows it", needs="-f --fail"),
     CommandRule(
         "fdisk cfdisk gdisk cgdisk", "", "changes partitions", "`fdisk -l` shows them", unless="-l --list -s -x"
     ),
@@ -98,7 +104,31 @@ _DISK_RULES = (
     ),
 )
 _INTERACTIVE = frozenset(("fdisk", "cfdisk", "gdisk", "cgdisk", "cryptsetup"))
+_PACKAGES = "removes programs from the system that others may need"
+_LIST_PACKAGES = "See what else would go first: without the yes it shows a list, and waits"
 _RULES = (
+    CommandRule(
+        "apt apt-get aptitude dnf yum microdnf zypper",
+        "remove|purge|erase",
+        _PACKAGES,
+        _LIST_PACKAGES,
+        operands=2,
+        confirmed="-y --yes --assume-yes --assumeyes -n --non-interactive",
+    ),
+    CommandRule(
+        "pacman", "", _PACKAGES, _LIST_PACKAGES, needs="-R --remove", unless="-p --print", confirmed="--noconfirm"
+    ),
+    CommandRule("dpkg", "", _PACKAGES, "`apt-get -s remove` shows what would go", needs="-r --remove -P --purge"),
+    CommandRule(
+        "rpm", "", _PACKAGES, "`rpm -e --test` shows whether others need it", needs="-e --erase", unless="--test"
+    ),
+    CommandRule(
+        "Format-Volume format-volume Clear-Disk clear-disk Initialize-Disk initialize-disk Remove-Partition remove-partition",
+        "",
+        "erases a disk or a part of it",
+        "`Get-Disk` and `Get-Volume` show them",
+        unless="-WhatIf -whatif",
+    ),
     CommandRule(
         "lvremove vgremove",
         "",
@@ -220,7 +250,7 @@ def _judge_disks(program: Started, *, has_answer: bool) -> Iterator[GuardAnswer]
     # Without input, these wait for a person.
     has_input = has_answer or {"-q", "--batch-mode", "-"} & {*program.words}
     is_waiting = program.name in _INTERACTIVE and not has_input
-    if (rule := find_rule(program, _DISK_RULES, _OPTIONS)) and not is_waiting:
+    if (rule := find_rule(program, _DISK_RULES, _OPTIONS, has_answer=has_answer)) and not is_waiting:
         operands = read_arguments(program, _OPTIONS).operands
         devices = [word for word in operands if is_disk(word)]
         if devices and rule.decision == "block":

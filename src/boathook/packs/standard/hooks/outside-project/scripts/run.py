@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from glob import iglob
@@ -32,6 +33,7 @@ _OTHER_NAMES = frozenset(
         *("systemd-nspawn",),
     )
 )
+_OTHER_PATTERNS = re.compile(r"glob|[@!+?*]\(")
 _VERBS = {DELETE: "deletes", MOVE: "moves away", OVERWRITE: "overwrites"}
 _INSTEAD = "Work on a copy in the project, or leave it to the person"
 
@@ -40,12 +42,12 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     inside = _list_inside(call)
     # A home, and what is beside a project, are somebody's also if they are in a temporary folder.
     owned = [folder for folder in (call.home, os.path.dirname(call.project)) if is_temporary(folder)]
-    # What is not there now may be there then.
-    is_doubtful = any("glob" in text for text in call.commands)
+    # What is not there now may be there then, and shells read some patterns in different ways.
+    is_doubtful = any(map(_OTHER_PATTERNS.search, call.commands))
     for program in list_host_programs(call):
         is_doubtful = is_doubtful or not _OTHER_NAMES.isdisjoint(program.started_by)
         for loss in list_path_losses(program):
-            is_lost = loss.way in _VERBS and _is_outside(loss.path, inside, owned)
+            is_lost = loss.way in _VERBS and _is_outside(loss.path, inside, owned) and not _is_cleanup(loss)
             if is_lost and (program.machine or _is_there(loss, is_doubtful=is_doubtful)):
                 shown = f"{'files in ' if loss.is_narrowed else ''}{_shorten(loss.path, call.home)}"
                 return ask(f"`{loss.program}` {_VERBS[loss.way]} {shown}, which is outside of the project. {_INSTEAD}.")
@@ -65,6 +67,11 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     return None
 
 
+def _is_cleanup(loss: PathLoss) -> bool:
+    """Whether only some files of the folder for temporary files itself are meant, such as old ones."""
+    return loss.is_narrowed and not is_temporary(loss.path) and is_temporary(f"{loss.path.rstrip('/')}/file")
+
+
 def _gives_other_names(program: Started) -> bool:
     """Whether a program makes files that are there reachable at another place: by a link, a mount, or another root."""
     return program.name in _OTHER_NAMES or any("mount" in word for word in program.words[:2])
@@ -72,13 +79,16 @@ def _gives_other_names(program: Started) -> bool:
 
 def _is_there(loss: PathLoss, *, is_doubtful: bool) -> bool:
     """Whether there is something to be lost: a file, or for what takes whole folders anything at all."""
-    if not loss.is_tree:
-        return os.path.isfile(loss.path)
     path = os.path.normpath(loss.path)
-    # Patterns that shells read in different ways; `@` may be the beginning of `@(…)`.
-    if is_doubtful or "[" in path or path.endswith(("@", "!", "+", "?")) or "^" in path:
+    is_pattern = not set("*?").isdisjoint(path) and not os.path.lexists(path)
+    # Settings of the system are often where only the administrator can see them.
+    if loss.way == DELETE and is_below(path, "/etc") and not is_pattern:
+        return loss.is_tree or not os.path.isdir(path)
+    if not loss.is_tree:
+        return os.path.isfile(path) or (may_exist(path) and not os.path.lexists(path))
+    if is_doubtful or "[" in path or "^" in path:
         return True
-    if not set("*?").isdisjoint(path) and not os.path.lexists(path):
+    if is_pattern:
         return next(iglob(path, include_hidden=True), None) is not None
     return may_exist(path)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from argument_list import ArgumentList
 from call_programs import list_host_programs
 from command_rules import CommandRule, ProgramOptions, judge_programs
+from running_processes import ends_only_own
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.started_program import Started
@@ -21,6 +22,15 @@ _RULES = (
         _BY_ID,
         unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2 -HUP -SIGHUP",
     ),
+    CommandRule(
+        "Stop-Process stop-process spps",
+        "",
+        "ends every process that matches, also those of other people and programs",
+        _BY_ID.replace("`pgrep -af NAME`", "`Get-Process`").replace("`kill PID`", "`Stop-Process -Id`"),
+        unless="-Id -id -WhatIf -whatif",
+    ),
+    CommandRule("Stop-Service stop-service spsv", "", "stops services that others may rely on", _SERVICE, operands=1),
+    CommandRule("Stop-Computer stop-computer Restart-Computer restart-computer", "", "takes the machine down", _LATER),
     CommandRule("taskkill", "", "ends processes", _BY_ID, operands=1),
     CommandRule("systemctl", "stop|disable", "stops services that others may rely on", _SERVICE, operands=2),
     CommandRule(
@@ -38,6 +48,12 @@ _RULES = (
         "takes the machine down",
         _LATER,
         unless="--when",
+    ),
+    CommandRule(
+        "systemctl",
+        "isolate rescue.target|emergency.target|poweroff.target|reboot.target|halt.target",
+        "takes the machine down",
+        _LATER,
     ),
     CommandRule("service rc-service", "* stop", "stops a service that others may rely on", _SERVICE),
     CommandRule(
@@ -73,6 +89,7 @@ _RULES = (
     CommandRule("reboot halt poweroff", "", "takes the machine down", _LATER, unless="-w --wtmp-only"),
     CommandRule("init telinit", "0|1|6|s|S", "takes the machine down", _LATER),
 )
+_BY_NAME = ("pkill", "killall")
 _OPTIONS = {
     "systemctl": ProgramOptions("-H --host -M --machine -t --type -s --signal -n --lines -o --output -p --property"),
     "killall": ProgramOptions("-s --signal -u --user -o --older-than -y --younger-than"),
@@ -81,10 +98,22 @@ _OPTIONS = {
 
 
 def decide(call: GuardedCall) -> GuardAnswer | None:
-    programs = list_host_programs(call)
+    folders = [folder for folder in (call.project, call.work_dir) if folder.strip("/")]
+    programs = [
+        program
+        for program in list_host_programs(call)
+        if program.name not in _BY_NAME or not ends_only_own(program, folders)
+    ]
     if any(_ends_everything(program) for program in programs):
         return ask(f"`kill -1` as a target ends every process of the user. {_BY_ID}.")
-    return judge_programs(programs, _RULES, _OPTIONS)
+    return judge_programs(map(_find_service, programs), _RULES, _OPTIONS)
+
+
+def _find_service(program: Started) -> Started:
+    """Return `/etc/init.d/NAME stop` as a call of `service`."""
+    if not program.words[0].startswith("/etc/init.d/"):
+        return program
+    return program.replace(words=("service", program.name, *program.words[1:]))
 
 
 def _ends_everything(program: Started) -> bool:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import re
-
+from lazy_pattern import LazyPattern
 from secret_paths import CREDENTIAL, PRIVATE, find_secret_path
 from written_paths import WrittenPath, list_written_paths
 
@@ -33,7 +32,7 @@ _CI_FILES = (
     ".gitea/workflows/",
 )
 _LOGIN_FILES = (".ssh/config", ".ssh/authorized_keys", ".ssh/rc", ".ssh/environment")
-_GIT_INSIDE = re.compile(r"(?:^|/)\.git(?:/(.*))?$|[^/]\.git/((?:objects|refs|logs|packed-refs|HEAD).*)$")
+_GIT_INSIDE = LazyPattern(r"(?:^|/)\.git(?:/(.*))?$|[^/]\.git/((?:objects|refs|logs|packed-refs|HEAD).*)$")
 # What people write by hand in .git, and what is theirs to decide.
 _GIT_FREE = ("info/exclude", "info/attributes", "description", "COMMIT_EDITMSG", "MERGE_MSG", "index")
 _GIT_ASKED = ("config", "hooks")

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import re
-
+from lazy_pattern import LazyPattern
 from program_list import find_called_tool, has_command_words, is_dry_run, list_all_programs
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
@@ -60,6 +59,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("oras",), "push", "", "oras manifest fetch"),
     (("helm",), "push", "", "helm package"),
     (("helm",), "cm-push", "", "helm package"),
+    (("gh",), "repo edit", "--visibility", "gh repo view"),
     (("gh",), "release create", "", "gh release create --draft"),
     (("gh",), "release upload", "", "gh release view"),
     (("gh",), "release edit", "", "gh release view"),
@@ -83,7 +83,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("ansible-galaxy",), "collection publish", "", "ansible-galaxy collection build"),
 )
 _ROWS_OF = {name: [row for row in _ROWS if name in row[0]] for name in {name for row in _ROWS for name in row[0]}}
-_LOCAL_REGISTRY = re.compile(
+_LOCAL_REGISTRY = LazyPattern(
     r"(?:localhost|127\.0\.0\.1|registry\.local|kind-registry|\[::1\])[:/]|\btestpypi\b|//test\.|--registry=?http://(?:localhost|127)"
 )
 _EXCUSES = (

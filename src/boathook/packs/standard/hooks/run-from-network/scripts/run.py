@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from argument_list import ArgumentList
 from call_programs import list_powershell_programs
+from lazy_pattern import LazyPattern
 from network_sources import (
     find_unknown_code,
     is_code_runner,
@@ -31,31 +32,31 @@ _DECODE_FIRST = "Decode it to a file, read it, and then run the file"
 _GIVES_SHELL = "gives somebody on the network a shell on this machine. Use ssh with an account of its own"
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _NETWORK_TOOLS = frozenset(("nc", "ncat", "netcat", "nc.traditional"))
-_SOCAT_RUN = re.compile(r"(?:EXEC|SYSTEM|SHELL)(?::(.*))?", re.IGNORECASE | re.DOTALL)
-_SOCAT_NETWORK = re.compile(r"(?:TCP|UDP|SCTP|DCCP|OPENSSL|SSL|PROXY|SOCKS|QUIC|VSOCK|IP\d?)[\w-]*:", re.IGNORECASE)
-_CODE_DECODES = re.compile(
+_SOCAT_RUN = LazyPattern(r"(?:EXEC|SYSTEM|SHELL)(?::(.*))?", re.IGNORECASE | re.DOTALL)
+_SOCAT_NETWORK = LazyPattern(r"(?:TCP|UDP|SCTP|DCCP|OPENSSL|SSL|PROXY|SOCKS|QUIC|VSOCK|IP\d?)[\w-]*:", re.IGNORECASE)
+_CODE_DECODES = LazyPattern(
     r"b(?:64|32|16|85)decode|urlsafe_b64|fromhex|unhexlify|atob\s*\(|FromBase64String|base64_decode|decode64|Buffer\.from\([^)]*base64|decompress|rot_?13",
     re.IGNORECASE,
 )
-_CODE_FETCHES = re.compile(
+_CODE_FETCHES = LazyPattern(
     r"urlopen|urlretrieve|requests\.get|httpx\.get|http\.get|https\.get|\bfetch\s*\(|DownloadString|DownloadFile"
     r"|Invoke-WebRequest|\biwr\b|\birm\b|LWP::Simple|open-uri|Net::HTTP|file_get_contents\(.https?:",
     re.IGNORECASE,
 )
-_CODE_RUNS = re.compile(
+_CODE_RUNS = LazyPattern(
     r"\bexec\s*\(|\beval\s*\(|os\.system|os\.popen|shell\s*=\s*True|execSync|child_process"
     r"|\biex\b|Invoke-Expression|\bsystem\s*\(|shell_exec|passthru|runpy|new Function",
     re.IGNORECASE,
 )
 # In Python, nothing has this name before it is imported.
-_MODULE_CALL = re.compile(r"\bsubprocess\s*\.\s*\w+\s*\([^;\n]*")
-_MODULE_IMPORT = re.compile(
+_MODULE_CALL = LazyPattern(r"\bsubprocess\s*\.\s*\w+\s*\([^;\n]*")
+_MODULE_IMPORT = LazyPattern(
     r"\b(?:import|from)\b[^;=]*\bsubprocess\b|__import__|import_module|__builtins__|sys\.modules"
 )
-_CODE_SOCKET = re.compile(
+_CODE_SOCKET = LazyPattern(
     r"socket|fsockopen|TCPSocket|net\.connect|TcpClient|IO::Socket|createConnection", re.IGNORECASE
 )
-_CODE_SHELL = re.compile(
+_CODE_SHELL = LazyPattern(
     r"dup2|pty\.spawn|/bin/(?:ba|da|z|k)?sh\b|cmd\.exe|exec\s*[\"'(]|proc_open|\.pipe\(", re.IGNORECASE
 )
 _COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "dd", "gunzip", "base64", "tar", "unzip", "cat"))
@@ -71,6 +72,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
 
 def _iter_reasons(call: GuardedCall) -> Iterator[str]:
     programs = [*call.programs, *(one for program in call.programs for one in list_powershell_programs(program))]
+    programs += [Started(("pwsh", "-Command", text), call.work_dir) for text in call.commands if call.is_powershell]
     has_fetched = has_decoded = False
     # Somebody can only give orders to a shell that reads: `<&1`, `0>&1`.
     has_input = any(sign in text for text in call.commands for sign in ("<", "0>"))

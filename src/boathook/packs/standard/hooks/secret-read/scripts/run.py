@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from typing import Any
 
-from secret_flows import SecretFlows, SecretRead, is_dump, is_names_only
+from secret_flows import HANDED_OUT, SecretFlows, SecretRead, is_dump, is_names_only
 from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
 from secret_printers import find_code_variables, is_store_dump
 from written_commands import WrittenCommand, is_secret_name, list_assigned, list_pipes, list_variables
@@ -25,7 +25,29 @@ _DUMPS = (
     ["declare", "-p"],
     ["declare"],
 )
-_PASSING = ("sort", "cat", "less", "more", "head", "tail", "tee", "column", "nl", "uniq", "tr", "fold")
+_PASSING = frozenset(
+    (
+        *(
+            "sort",
+            "cat",
+            "less",
+            "more",
+            "head",
+            "tail",
+            "tee",
+            "column",
+            "nl",
+            "uniq",
+            "tr",
+            "fold",
+            "base64",
+            "base32",
+        ),
+        *("xxd", "od", "hexdump", "rev", "tac", "strings", "paste", "dd", "pv"),
+    )
+)
+_ITEM_LISTERS = ("get-childitem", "gci", "dir", "ls", "get-item", "gi")
+_WORD_PRINTERS = ("echo", "printf", "write-output", "write-host")
 _SEARCHERS = ("grep", "egrep", "rg", "ag", "ack", "fgrep")
 _MAX_WORDS = 200
 _PATH_PARTS = ("path", "file", "uri", "pattern", "glob", "notebook")
@@ -82,6 +104,8 @@ def _iter_paths(tool_input: Any) -> Iterator[str]:
 
 def _find_read_file(call: GuardedCall, flows: SecretFlows) -> GuardAnswer | None:
     reads = [read for read in flows.reads if not _is_free(call, read.secret) and not _is_excused(flows, read)]
+    if not call.settings.get("managers", False):
+        reads = [read for read in reads if read.secret.kind != HANDED_OUT]
     if reads:
         gravest = next((read for read in reads if read.secret.level == CREDENTIAL), reads[0])
         return _object_to(gravest.secret, is_copy=gravest.is_copy)
@@ -146,14 +170,18 @@ def _find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
         first = pipe[0]
         if first.is_nested or any(one.has_output for one in pipe):
             continue
-        if first.words in _DUMPS and _shows_dump(pipe[1:]):
+        words = [word.lower() for word in first.words]
+        is_dump_of_drive = words[:1] and words[0] in _ITEM_LISTERS and any(word in ("env:", "env:*") for word in words)
+        if (first.words in _DUMPS or is_dump_of_drive) and _shows_dump(pipe[1:]):
             return ask(
                 f"`{' '.join(first.words)}` shows all variables, with their secrets, to the model. "
                 "Print the one that you need (`printenv NAME`), or the names: `env | cut -d= -f1`."
             )
         names = first.words[1:] if first.name == "printenv" else []
-        if first.name in ("echo", "printf") and len(pipe) == 1:
-            names = [name for raw in first.raws[1:] for name in list_variables(raw)]
+        # In PowerShell, a value alone is printed.
+        is_value = first.raws[:1] and first.raws[0].lower().startswith("$env:")
+        if is_value or (first.name.lower() in _WORD_PRINTERS and len(pipe) == 1):
+            names = [name for raw in first.raws[0 if is_value else 1 :] for name in list_variables(raw)]
         for name in names:
             if is_secret_name(name) and name not in assigned and len(pipe) == 1:
                 return ask(

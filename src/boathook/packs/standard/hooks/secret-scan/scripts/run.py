@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
+from lazy_pattern import LazyPattern
 from secret_kinds import FoundSecret, find_secret_line, iter_secrets
 from secret_paths import SETTINGS, find_secret_path
 
@@ -16,7 +17,7 @@ from boathook.shell.started_program import Started
 
 _MAX_NAMED = 3
 # Folders and names where a secret may be a made one.
-_DOUBTFUL = re.compile(
+_DOUBTFUL = LazyPattern(
     r"(?i)(?:^|[/_.-])(?:tests?|spec|specs|fixtures?|testdata|examples?|samples?|mocks?|docs?)(?:[/_.-]|$)"
 )
 _WRITERS = ("tee", "sponge", "dd")

@@ -7,6 +7,7 @@ import os
 import re
 from fnmatch import fnmatch
 
+from lazy_pattern import LazyPattern
 from network_sinks import NETWORK_FILE, NetworkSink, find_network_sink
 from secret_flows import SecretFlows, packs_folders_empty, takes_whole_folders
 from secret_paths import PRIVATE, SecretPath, find_secret_below, find_secret_path
@@ -19,8 +20,8 @@ from boathook.shell.started_program import Started
 
 _THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.|0\.0\.0\.0|\[::1\]|host\.docker\.internal)")
 # Texts that secrets begin with: who searches for them in files and sends what is found, sends secrets.
-_SEARCHED = re.compile(r"AKIA|PRIVATE KEY|password|passwd|secret|api_?key|ghp_|sk-|xox[bp]|token", re.IGNORECASE)
-_CODE_SENDS = re.compile(
+_SEARCHED = LazyPattern(r"AKIA|PRIVATE KEY|password|passwd|secret|api_?key|ghp_|sk-|xox[bp]|token", re.IGNORECASE)
+_CODE_SENDS = LazyPattern(
     r"requests\.(?:post|put)|urlopen|fetch\(|axios|http\.client|socket\.|Net::HTTP|XMLHttpRequest|file_get_contents\(.http"
 )
 _WIDE_SENDERS = ("curl", "wget", "nc", "ncat", "netcat", "http", "xh", "socat", "mail", "telnet", ":")

@@ -1,0 +1,397 @@
+"""Hooks in agents of Microsoft's agent-framework: `Agent(…, middleware=[boathook_middleware()])`.
+
+from boathook.bridges.agent_framework import boathook_middleware
+
+agent = Agent(client, tools=[bash], middleware=[boathook_middleware()])       # the file hooks of the user and of this folder
+agent = Agent(client, tools=[bash], middleware=[boathook_middleware(hooks)])  # hooks = boathook.Hooks()
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from boathook.bridges.attachment import Attachment, attach
+from boathook.bridges.framework import require_version
+from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import StepContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import ToolOutcome
+
+require_version("agent-framework-core", "1.23", before="2", extra="agent-framework")
+
+from agent_framework import (
+    AgentContext,
+    AgentMiddleware,
+    AgentResponse,
+    ChatContext,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    Content,
+    FunctionInvocationContext,
+    FunctionInvocationLayer,
+    FunctionMiddleware,
+    FunctionTool,
+    Message,
+    MiddlewareBundle,
+    MiddlewareFailure,
+    MiddlewareTermination,
+    ResponseStream,
+)
+from agent_framework.exceptions import UserInputRequiredException
+
+# Where a run of the framework notes that it has hooks.
+_ATTACHED = "boathook_attached"
+_Next = Callable[[], Awaitable[None]]
+_NO_RUN = BridgeError(
+    "hooks are attached to a chat client, which does not know when a run begins and ends",
+    fix="attach them to the agent: Agent(client, middleware=[boathook_middleware()])",
+)
+
+
+def boathook_middleware(
+    hooks: Hooks | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Mapping[str, str]] | None = None,
+    session_id: str = "",
+    work_dir: str | os.PathLike[str] = "",
+    allow_unguarded: bool = False,
+) -> MiddlewareBundle:
+    """Return middleware with hooks around an agent's prompts, its tool calls, its stops, and the start and end of every run.
+
+    Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools
+    and their arguments to the names that file hooks know; the rest is guessed. Tools that the model's provider runs, and agents
+    without hooks that are tools, cannot be guarded: a run with them is refused unless `allow_unguarded` is set.
+    """
+    attachment = attach(
+        "agent-framework",
+        hooks,
+        names=names,
+        arguments=arguments,
+        session_id=session_id,
+        work_dir=work_dir,
+        allow_unguarded=allow_unguarded,
+    )
+    members: list[Any] = [_GuardedAgent(attachment), _GuardedCalls(None), _GuardedRequests(None)]
+    with warnings.catch_warnings():
+        # Bundles are experimental. Without one, a chat client would ignore the first member, with no more than a warning.
+        warnings.simplefilter("ignore")
+        return MiddlewareBundle(members)
+
+
+class _GuardedTurn:
+    """One run of an agent: the run of its hooks, and the texts that they added to the conversation."""
+
+    def __init__(self, attachment: Attachment, run: AgentRun) -> None:
+        self.attachment, self.run = attachment, run
+        # What hooks raised, which the framework wraps in an error of its own.
+        self.error: Exception | None = None
+        # Where the texts are in what the model reads.
+        self.added: list[tuple[int, Message]] = []
+
+    def fail(self, error: Exception) -> MiddlewareFailure:
+        """Return what ends the framework's run; the caller of the run gets the error itself."""
+        self.error = error
+        return MiddlewareFailure(str(error))
+
+    async def end(self, error: BaseException) -> BaseException:
+        """End the turn and the session after an error; return the error that the caller gets."""
+        if isinstance(error, Exception):
+            error = Stopped(self.run.stop_reason) if self.run.is_stopped else self.error or error
+        await self.run.__aexit__(type(error), error, error.__traceback__)
+        self.attachment.log_messages(self.run)
+        return error
+
+
+# The turn whose tool is being called: an agent that runs in there is a subagent.
+_calling: ContextVar[_GuardedTurn | None] = ContextVar("boathook_agent_framework_calling", default=None)
+
+
+class _GuardedAgent(AgentMiddleware):
+    """Begins and ends the session and the turn around a run of an agent, and sends it back to work."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        # Turns that wait for a person's answer, by the session of the framework.
+        self._waiting: dict[str, _GuardedTurn] = {}
+
+    async def process(self, context: AgentContext, call_next: _Next) -> None:
+        """Run the agent with its hooks."""
+        self._refuse_unguarded(context)
+        if context.metadata.setdefault(_ATTACHED, self) is not self:
+            raise BridgeError(
+                "hooks are attached twice, to the agent and to the run", fix="attach them to the agent only"
+            )
+        turn = await self._open(context)
+        try:
+            _bind_middleware(context, turn)
+            await self._begin(context, turn)
+            await call_next()
+            if context.stream:
+                context.result = self._follow_stream(context, call_next, turn)
+                return
+            while await self._find_next(context, turn, context.result):
+                await call_next()
+        except BaseException as error:
+            raised = await turn.end(error)
+            if raised is error:
+                raise
+            raise raised from error
+
+    def _follow_stream(self, context: AgentContext, call_next: _Next, turn: _GuardedTurn) -> Any:
+        """Return a stream that ends the turn when it is read to its end, or goes on if hooks send the agent back to work."""
+        responses: list[AgentResponse] = []
+
+        async def follow(stream: Any) -> AsyncIterator[Any]:
+            try:
+                while True:
+                    async for update in stream:
+                        yield update
+                    responses.append(await stream.get_final_response())
+                    if not await self._find_next(context, turn, responses[-1]):
+                        return
+                    await call_next()
+                    stream = context.result
+            except BaseException as error:
+                raised = await turn.end(error)
+                if raised is error:
+                    raise
+                raise raised from error
+
+        return ResponseStream(follow(context.result), finalizer=lambda _updates: responses[-1])
+
+    def _refuse_unguarded(self, context: AgentContext) -> None:
+        agent: Any = context.agent
+        client = getattr(agent, "client", None)
+        if not isinstance(client, FunctionInvocationLayer) or not isinstance(client, ChatMiddlewareLayer):
+            self._attachment.refuse_unguarded([f"those of {agent.name or type(agent).__name__}"])
+        options = getattr(agent, "default_options", None) or {}
+        tools = [
+            *_flatten(options.get("tools")),
+            *_flatten(context.tools),
+            *_flatten((context.options or {}).get("tools")),
+        ]
+        self._attachment.refuse_unguarded(_find_unguarded(tools))
+
+    async def _open(self, context: AgentContext) -> _GuardedTurn:
+        """Return the turn that waits for this answer, or a new one."""
+        session_id = context.session.session_id if context.session is not None else ""
+        waiting = self._waiting.pop(session_id, None)
+        if waiting is not None:
+            if _has_answers(context.messages):
+                return waiting
+            # A new prompt came instead of an answer.
+            await waiting.run.acancel()
+        calling = _calling.get()
+        if calling is not None:
+            child = self._attachment.make_child(calling.run, str(context.agent.name or "agent"))
+            # The framework does not pass on the questions of an agent in a tool.
+            child.can_ask = False
+            return _GuardedTurn(self._attachment, child)
+        # Only a session keeps the question for the answer.
+        run = self._attachment.make_run(session_id, state=context, can_ask=context.session is not None)
+        return _GuardedTurn(self._attachment, run)
+
+    async def _begin(self, context: AgentContext, turn: _GuardedTurn) -> None:
+        if _has_answers(context.messages):
+            turn.run.resume()
+            return
+        text = context.messages[-1].text if context.messages else ""
+        begun = await turn.run.aprompt(text)
+        if not begun.proceeds:
+            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        if begun.context.prompt != text:
+            context.messages = [*context.messages[:-1], _replace_text(context.messages[-1], begun.context.prompt)]
+
+    async def _find_next(self, context: AgentContext, turn: _GuardedTurn, response: Any) -> bool:
+        """Ask hooks whether the agent may stop; if not, set the messages that send it back to work."""
+        run = turn.run
+        if run.is_stopped:
+            raise Stopped(run.stop_reason)
+        if response.user_input_requests:
+            run.suspend()
+            if context.session is not None:
+                self._waiting[context.session.session_id] = turn
+            return False
+        outcome = await run.astop(response.text)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        if outcome.proceeds:
+            await run.aend_turn(response.text)
+            await run.aend()
+            turn.attachment.log_messages(run)
+            return False
+        feedback = Message("user", [outcome.feedback])
+        # A session has the history itself.
+        history = [] if context.session is not None else [*context.messages, *response.messages]
+        context.messages = [*history, feedback]
+        return True
+
+
+def _has_answers(messages: Iterable[Message]) -> bool:
+    return any(content.type == "function_approval_response" for message in messages for content in message.contents)
+
+
+def _replace_text(message: Message, text: str) -> Message:
+    others = [content for content in message.contents if content.type != "text"]
+    return Message(message.role, [text, *others])
+
+
+def _bind_middleware(context: AgentContext, turn: _GuardedTurn) -> None:
+    """Give a run its own middleware around calls and requests, innermost: hooks see what really runs."""
+    given = context.client_kwargs.get("middleware", [])
+    others = [each for each in given if not isinstance(each, _GuardedCalls | _GuardedRequests)]
+    context.client_kwargs["middleware"] = [*others, _GuardedCalls(turn), _GuardedRequests(turn)]
+
+
+def _flatten(tools: Any) -> list[Any]:
+    if tools is None:
+        return []
+    if isinstance(tools, list | tuple):
+        return [each for tool in tools for each in _flatten(tool)]
+    return [tools]
+
+
+def _find_unguarded(tools: Iterable[Any]) -> list[str]:
+    """Return the names of tools whose calls function middleware does not see."""
+    names: list[str] = []
+    for tool in tools:
+        if isinstance(tool, FunctionTool):
+            if tool.declaration_only or _is_unguarded_agent(tool):
+                names.append(tool.name)
+        elif isinstance(tool, Mapping):
+            names.append(str(tool.get("name") or tool.get("type") or "a hosted tool"))
+        elif not callable(tool) and not hasattr(tool, "functions"):
+            # MCP servers that the framework itself calls have functions.
+            names.append(str(getattr(tool, "name", type(tool).__name__)))
+    return names
+
+
+def _is_unguarded_agent(tool: FunctionTool) -> bool:
+    """Whether a tool was made by `as_tool` of an agent that has no hooks of its own."""
+    function: Any = tool.func
+    if getattr(function, "__name__", "") != "_agent_wrapper":
+        return False
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    agent = cells["self"].cell_contents if "self" in cells else None
+    return not any(_is_ours(each) for each in getattr(agent, "middleware", None) or ())
+
+
+def _is_ours(middleware: Any) -> bool:
+    members = getattr(middleware, "_middleware", ())
+    return any(isinstance(each, _GuardedAgent) for each in members)
+
+
+class _GuardedRequests(ChatMiddleware):
+    """Gives the model the context of hooks before each request, after all results of tools."""
+
+    def __init__(self, turn: _GuardedTurn | None) -> None:
+        self._turn = turn
+
+    async def process(self, context: ChatContext, call_next: _Next) -> None:
+        """Add the texts of hooks to a request."""
+        turn, options = self._turn, context.options or {}
+        if turn is None:
+            raise _NO_RUN
+        turn.attachment.refuse_unguarded(_find_unguarded(_flatten(options.get("tools"))))
+        run = turn.run
+        if run.is_stopped:
+            raise Stopped(run.stop_reason)
+        step = await run.afire(StepContext.before(run.step_count))
+        if not step.proceeds:
+            raise Stopped(step.reason) if step.is_stopped else Blocked(step.reason)
+        run.step_count += 1
+        messages = [*context.messages]
+        if options.get("conversation_id"):
+            # The service has what was sent once.
+            turn.added.clear()
+        turn.added += [(len(messages), Message("user", [text])) for text in run.take_context()]
+        for at, message in reversed(turn.added):
+            messages.insert(at, message)
+        context.messages = messages
+        await call_next()
+
+
+class _GuardedCalls(FunctionMiddleware):
+    """Puts hooks around the calls of tools."""
+
+    def __init__(self, turn: _GuardedTurn | None) -> None:
+        self._turn = turn
+
+    async def process(self, context: FunctionInvocationContext, call_next: _Next) -> None:
+        """Call a tool with its hooks around it. Nothing but an error of the tool itself becomes a result."""
+        turn = self._turn
+        if turn is None:
+            raise MiddlewareFailure(str(_NO_RUN)) from _NO_RUN
+        try:
+            outcome = await self._call(turn, context, call_next)
+        except (MiddlewareTermination, MiddlewareFailure, UserInputRequiredException):
+            raise
+        except Exception as error:
+            raise turn.fail(error) from error
+        if outcome.is_stopped or turn.run.is_stopped:
+            raise turn.fail(Stopped(turn.run.stop_reason or outcome.reason))
+        if outcome.ask is not None:
+            context.result = _make_request(context, outcome.ask.reason)
+            raise MiddlewareTermination("a hook wants a person to be asked")
+        self._give_result(turn, context, outcome)
+
+    async def _call(self, turn: _GuardedTurn, context: FunctionInvocationContext, call_next: _Next) -> ToolOutcome:
+        args: Any = context.arguments
+        given = dict(args) if isinstance(args, Mapping) else args.model_dump()
+        call = ToolCall(context.function.name, given, str(context.metadata.get("call_id") or ""))
+        answer = context.metadata.get("approval_response")
+        if answer is not None and answer.approved is True:
+            turn.run.answer_call(call, is_allowed=True)
+
+        async def operate(decided: ToolCall) -> Any:
+            if decided.args != given:
+                context.arguments = to_json_value(decided.args)
+            token = _calling.set(turn)
+            try:
+                await call_next()
+            finally:
+                _calling.reset(token)
+            return _read_result(context.result)
+
+        passes = (MiddlewareTermination, MiddlewareFailure, UserInputRequiredException)
+        return await turn.run.atool(call, operate, passes=passes)
+
+    def _give_result(self, turn: _GuardedTurn, context: FunctionInvocationContext, outcome: ToolOutcome) -> None:
+        """Set what the model reads."""
+        if not outcome.has_run:
+            context.result = outcome.reason
+            return
+        if outcome.objection and outcome.error is None and isinstance(outcome.result, str):
+            context.result = outcome.text
+            return
+        if outcome.objection:
+            turn.run.add_context(outcome.objection)
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.result != _read_result(context.result):
+            context.result = outcome.text
+
+
+def _read_result(result: Any) -> Any:
+    """Return the text of a result for hooks; a result that is more than text stays as it is."""
+    if isinstance(result, list) and all(isinstance(each, Content) and each.type == "text" for each in result):
+        return "".join(each.text or "" for each in result)
+    return result
+
+
+def _make_request(context: FunctionInvocationContext, reason: str) -> Content:
+    """Return the framework's own question to a person."""
+    args: Any = context.arguments
+    call_id = str(context.metadata.get("call_id"))
+    request_id = str(context.metadata.get("function_call_occurrence_id") or call_id)
+    given = dict(args) if isinstance(args, Mapping) else args.model_dump()
+    call = Content.from_function_call(call_id, context.function.name, arguments=given, id=request_id)
+    return Content.from_function_approval_request(request_id, call, additional_properties={"reason": reason})

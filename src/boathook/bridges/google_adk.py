@@ -1,0 +1,470 @@
+"""Hooks in agents of google-adk: `App(…, plugins=[BoathookPlugin()])`.
+
+from boathook.bridges.google_adk import BoathookPlugin
+
+app = App(name="app", root_agent=agent, plugins=[BoathookPlugin()])       # the file hooks of the user and of this folder
+app = App(name="app", root_agent=agent, plugins=[BoathookPlugin(hooks)])  # hooks = boathook.Hooks()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from boathook.bridges.attachment import Attachment, attach
+from boathook.bridges.framework import require_version
+from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import StepContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
+
+require_version("google-adk", "2.13", before="3", extra="google-adk")
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.set_model_response_tool import SetModelResponseTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+# The run whose tool is being called: an agent that a runner runs in there is a subagent.
+_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
+# A call that the model did not make: its response sends the model back to work.
+_FEEDBACK = "boathook_feedback"
+_CONFIRMATION = "adk_request_confirmation"
+# Agents that run their tools elsewhere, by the names of their classes: importing them needs more packages.
+_OPAQUE_AGENTS = {"RemoteA2aAgent", "LangGraphAgent", "ManagedAgent"}
+# Fields of a tool of the model's provider whose calls come back as function calls.
+_OWN_CALLS = {"function_declarations", "computer_use"}
+_NO_LIVE = BridgeError(
+    "hooks cannot guard a live run of google-adk: it has no place for prompts, stops and context",
+    fix="use `run_async` or `run`, without `support_cfc`",
+)
+_Place = tuple[str, str | None]
+
+
+@dataclass
+class _Invocation:
+    """One run of an agent, as the plugin knows it."""
+
+    run: AgentRun
+    # The task that began the run; it may be another one later.
+    task: asyncio.Task[Any] | None
+    # A person must answer before it goes on.
+    is_waiting: bool = False
+    # Hooks let the agent stop, and it did nothing since.
+    may_stop: bool = False
+    last_text: str | None = None
+    # The texts of hooks that each agent has read, and where.
+    added: dict[_Place, list[tuple[int, types.Content]]] = field(default_factory=dict)
+    # The calls that are being made, by tool context, with the arguments as hooks left them.
+    calls: dict[int, ToolCall] = field(default_factory=dict)
+    # What the model reads when it may not stop, by call.
+    feedback: dict[str, str] = field(default_factory=dict)
+    is_watched: bool = False
+
+
+class BoathookPlugin(BasePlugin):
+    """Hooks around all agents of an app: their prompts, tool calls and stops, and the start and end of every run.
+
+    Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools
+    and their arguments to the names that file hooks know; the rest is guessed. Each run is a session with the id of its ADK
+    session, unless `session_id` is given. Tools that the model's provider runs cannot be guarded: they are refused unless
+    `allow_unguarded` is set.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks | None = None,
+        *,
+        names: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Mapping[str, str]] | None = None,
+        session_id: str = "",
+        work_dir: str | os.PathLike[str] = "",
+        allow_unguarded: bool = False,
+    ) -> None:
+        super().__init__(name="boathook")
+        self._attachment: Attachment = attach(
+            "google-adk",
+            hooks,
+            names=names,
+            arguments=arguments,
+            session_id=session_id,
+            work_dir=work_dir,
+            allow_unguarded=allow_unguarded,
+        )
+        self._attachment.make_run().refuse_middleware()
+        # The runs that are going on, by session and invocation: ADK has no other place for what belongs to a run.
+        self._invocations: dict[str, _Invocation] = {}
+        self._endings: set[asyncio.Task[None]] = set()
+
+    # A run is a session with one turn; a run within a tool call is a subagent.
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Begin the session and the turn; return the prompt as hooks left it, if they changed it."""
+        self._check_run(invocation_context)
+        invocation = self._open_invocation(invocation_context)
+        if any(part.function_response for part in user_message.parts or ()):
+            invocation.run.resume()
+            return None
+        text, run = _read_text(user_message), invocation.run
+        try:
+            begun = await run.aprompt(text)
+            if not begun.proceeds:
+                raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        except BaseException as error:
+            await self._end_invocation(invocation_context, error)
+            raise
+        if begun.context.prompt == text:
+            return None
+        others = [part for part in user_message.parts or () if not part.text]
+        return types.Content(role=user_message.role, parts=[types.Part(text=begun.context.prompt), *others])
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
+        """Begin a run that goes on without a message."""
+        self._check_run(invocation_context)
+        if self._find_invocation(invocation_context) is None:
+            self._open_invocation(invocation_context).run.resume()
+        return None
+
+    def _check_run(self, context: InvocationContext) -> None:
+        config, plugins = context.run_config, context.plugin_manager.plugins
+        if context.live_request_queue is not None or (config is not None and config.support_cfc):
+            raise _NO_LIVE
+        if plugins and plugins[0] is not self and not self._attachment.allow_unguarded:
+            message = f"the plugin '{plugins[0].name}' is before boathook, and can answer so that hooks are not asked"
+            raise BridgeError(
+                message, fix="make BoathookPlugin the first of the plugins, or accept it with allow_unguarded=True"
+            )
+
+    def _open_invocation(self, context: InvocationContext) -> _Invocation:
+        """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
+        known = self._find_invocation(context)
+        if known is not None:
+            return known
+        parent, key = _calling_run.get(), _make_key(context)
+        run = self._attachment.hooks.find_run(key)
+        if run is None and parent is not None and parent.is_session_open:
+            name = context.agent.name if context.agent is not None else "agent"
+            run = self._attachment.make_child(parent, name, _read_text(context.user_content), state=context)
+            # ADK cannot go on with an agent in a tool that waits for a person.
+            run.can_ask = False
+        elif run is None:
+            model = getattr(context.agent, "model", "")
+            fields = {"model": model if isinstance(model, str) else "", "can_ask": True, "state": context}
+            run = self._attachment.make_run(context.session.id, **fields)
+        task = asyncio.current_task()
+        opened = self._invocations[key] = _Invocation(run, task)
+        if task is not None:
+            task.add_done_callback(lambda done: self._end_if_cancelled(key, opened, done))
+        return opened
+
+    def _find_invocation(self, context: InvocationContext) -> _Invocation | None:
+        return self._invocations.get(_make_key(context))
+
+    def _get_invocation(self, context: CallbackContext) -> _Invocation:
+        found = self._find_invocation(context.get_invocation_context())
+        if found is None:
+            raise BridgeError(
+                "boathook does not know this run of google-adk, so its hooks cannot guard it: it did not begin with this "
+                "plugin, or it has ended",
+                fix="pass plugins=[BoathookPlugin()] to the App, and run it with its Runner",
+            )
+        return found
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """End the turn and the session, unless the run waits for a person."""
+        invocation = self._find_invocation(invocation_context)
+        if invocation is None:
+            return
+        run = invocation.run
+        if invocation.is_waiting and run.subagent is None:
+            self._invocations.pop(_make_key(invocation_context), None)
+            run.suspend(_make_key(invocation_context))
+            self._attachment.log_messages(run)
+            return
+        try:
+            if not invocation.may_stop and run.is_turn_open:
+                # It ended without an answer of the model, so that there was nothing to send it back from.
+                await run.astop(invocation.last_text, can_continue=False, reason="ended")
+            await run.aend_turn(invocation.last_text)
+        except BaseException as error:
+            await self._end_invocation(invocation_context, error)
+            raise
+        await self._end_invocation(invocation_context, None)
+
+    async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
+        """End the turn and the session because of an error."""
+        cause = error.__cause__
+        await self._end_invocation(invocation_context, cause if isinstance(cause, Blocked | Stopped) else error)
+
+    async def _end_invocation(self, context: InvocationContext, error: BaseException | None) -> None:
+        invocation = self._invocations.pop(_make_key(context), None)
+        if invocation is not None:
+            await self._end_run(invocation.run, error)
+
+    async def _end_run(self, run: AgentRun, error: BaseException | None) -> None:
+        try:
+            await run.__aexit__(type(error) if error else None, error, None)
+        finally:
+            self._attachment.log_messages(run)
+
+    def _end_if_cancelled(self, key: str, invocation: _Invocation, done: asyncio.Task[Any]) -> None:
+        """End a run whose task was cancelled: ADK calls no plugin then. The end of the event loop waits for it."""
+        beginner = invocation.task
+        is_over = done is beginner or beginner is None or beginner.done() or beginner.cancelling() > 0
+        if done.cancelled() and is_over and self._invocations.get(key) is invocation:
+            del self._invocations[key]
+            ending = done.get_loop().create_task(self._end_run(invocation.run, asyncio.CancelledError()))
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
+
+    async def close(self) -> None:
+        """End the runs that were given up."""
+        while self._invocations:
+            _, invocation = self._invocations.popitem()
+            await self._end_run(invocation.run, asyncio.CancelledError())
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> types.Content | None:
+        """Refuse agents that cannot be guarded; see when the run is cancelled."""
+        invocation = self._get_invocation(callback_context)
+        if _OPAQUE_AGENTS & {each.__name__ for each in type(agent).__mro__}:
+            self._attachment.refuse_unguarded([f"those of the agent {agent.name}"])
+        task = asyncio.current_task()
+        if not invocation.is_watched and task is not None:
+            invocation.is_watched = True
+            key = _make_key(callback_context.get_invocation_context())
+            task.add_done_callback(lambda done: self._end_if_cancelled(key, invocation, done))
+        return None
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        """See whether the run ends with a question to a person."""
+        invocation = self._find_invocation(invocation_context)
+        if invocation is not None and any(call.name == _CONFIRMATION for call in event.get_function_calls()):
+            invocation.is_waiting = True
+        return None
+
+    # Requests to the model.
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Give the model the context of hooks, after all results of tools."""
+        invocation = self._get_invocation(callback_context)
+        run, context = invocation.run, callback_context.get_invocation_context()
+        self._attachment.refuse_unguarded(_list_unguarded(llm_request, context.agent))
+        _check_outcome(await run.afire(StepContext.before(run.step_count)))
+        run.step_count += 1
+        invocation.may_stop = False
+        place = (callback_context.agent_name, context.branch)
+        added = invocation.added.setdefault(place, [])
+        # ADK makes the contents again from its session for each request.
+        for at, content in added:
+            _insert_content(llm_request.contents, at, content)
+        for text in run.take_context():
+            content = types.Content(role="user", parts=[types.Part(text=text)])
+            added.append((len(llm_request.contents), content))
+            llm_request.contents.append(content)
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """End a step; ask hooks whether the agent may stop, and send it back to work if not."""
+        invocation = self._get_invocation(callback_context)
+        run, content = invocation.run, llm_response.content
+        if llm_response.partial:
+            return None
+        _check_outcome(await run.afire(StepContext.after(run.step_count - 1)))
+        parts = content.parts or [] if content is not None else []
+        text = _read_text(content)
+        if any(part.function_call for part in parts) or not (text or llm_response.error_code):
+            return None
+        outcome = await run.astop(text)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        invocation.may_stop, invocation.last_text = outcome.proceeds, text
+        if outcome.proceeds:
+            return None
+        call = types.FunctionCall(id=f"adk-{uuid.uuid4()}", name=_FEEDBACK, args={})
+        invocation.feedback[str(call.id)] = outcome.feedback
+        changed = types.Content(role="model", parts=[*parts, types.Part(function_call=call)])
+        return llm_response.model_copy(update={"content": changed, "error_code": None, "error_message": None})
+
+    # Tool calls.
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Ask hooks about a call; what they refuse is answered here, so that the tool does not run."""
+        invocation = self._get_invocation(tool_context)
+        run, call_id = invocation.run, tool_context.function_call_id or ""
+        if call_id in invocation.feedback:
+            return {"feedback": invocation.feedback[call_id]}
+        if isinstance(tool, SetModelResponseTool):
+            refused = await self._ask_to_stop(invocation, tool_args)
+            if refused is not None:
+                return refused
+        call, confirmation = ToolCall(tool.name, {**tool_args}, call_id), tool_context.tool_confirmation
+        # A tool that is a node of a workflow cannot wait for the answer to a plugin's question.
+        can_ask = None if tool_context.node is None else False
+        if confirmation is not None:
+            run.answer_call(call, is_allowed=confirmation.confirmed)
+        if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(
+            tool, tool_args, tool_context
+        ):
+            # The tool's own question comes first, and the answer is for both.
+            outcome, is_made = await run.adecide(call, can_ask=can_ask), False
+        else:
+            outcome, is_made = await run.abefore(call, can_ask=can_ask), True
+        answer = _read_refusal(outcome, tool_context)
+        if answer is None and is_made:
+            _replace_args(tool_args, outcome.call.args)
+            invocation.calls[id(tool_context)] = ToolCall(tool.name, {**tool_args}, outcome.call.id)
+            _calling_run.set(run)
+            self._look_again(tool_context)
+        return answer
+
+    async def _ask_to_stop(self, invocation: _Invocation, args: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Ask whether the agent may stop with an answer that is the input of a tool."""
+        outcome = await invocation.run.astop(str({**args}))
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        invocation.may_stop, invocation.last_text = outcome.proceeds, str({**args})
+        return None if outcome.proceeds else {"error": outcome.feedback}
+
+    def _look_again(self, tool_context: ToolContext) -> None:
+        """Let the agent call `check_args` after its own callbacks: they may change the arguments after the hooks."""
+        agent: Any = tool_context.get_invocation_context().agent
+        callbacks = getattr(agent, "canonical_before_tool_callbacks", None)
+        if callbacks is not None and self.check_args not in callbacks:
+            agent.before_tool_callback = [*callbacks, self.check_args]
+
+    async def check_args(
+        self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Let hooks look again if something changed the arguments after them."""
+        invocation = self._find_invocation(tool_context.get_invocation_context())
+        call = invocation.calls.get(id(tool_context)) if invocation is not None else None
+        if invocation is None or call is None or args == call.args:
+            return None
+        outcome = await invocation.run.adecide(ToolCall(tool.name, {**args}, f"{call.id}, changed"), can_ask=False)
+        answer = _read_refusal(outcome, tool_context)
+        if answer is None:
+            _replace_args(args, outcome.call.args)
+        return answer
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> dict[str, Any] | None:
+        """Show hooks the result; return it if they changed it."""
+        invocation = self._get_invocation(tool_context)
+        call = invocation.calls.pop(id(tool_context), None)
+        if call is None:
+            return None
+        outcome = await invocation.run.aafter(call.id, result)
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        changed = outcome.result
+        if outcome.objection and isinstance(changed, str):
+            changed = outcome.text
+        elif outcome.objection:
+            invocation.run.add_context(outcome.objection)
+        if changed is result:
+            return None
+        return changed if isinstance(changed, dict) else {"result": changed}
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: BaseException
+    ) -> dict[str, Any] | None:
+        """Show hooks the error of a tool, which ends the run as it does without them."""
+        invocation = self._get_invocation(tool_context)
+        call = invocation.calls.pop(id(tool_context), None)
+        if call is None:
+            return None
+        run, cause = invocation.run, error.__cause__
+        outcome = await run.aafter_failure(call.id, error)
+        if outcome.is_stopped or run.is_stopped:
+            raise Stopped(run.stop_reason or outcome.reason) from error
+        if isinstance(cause, Blocked):
+            # A subagent was blocked; the model of its caller reads why.
+            return {"error": cause.reason}
+        if outcome.objection:
+            run.add_context(outcome.objection)
+        return None
+
+
+def _make_key(context: InvocationContext) -> str:
+    return f"{context.session.id}/{context.invocation_id}"
+
+
+def _check_outcome(outcome: RunOutcome[Any]) -> None:
+    if not outcome.proceeds:
+        raise Stopped(outcome.reason) if outcome.is_stopped else Blocked(outcome.reason)
+
+
+def _read_text(content: types.Content | None) -> str:
+    """Return the texts of a message, without what the model only thought."""
+    parts = content.parts or [] if content is not None else []
+    return "\n".join(part.text for part in parts if part.text and not part.thought)
+
+
+def _list_unguarded(request: LlmRequest, agent: Any) -> Iterator[str]:
+    """Return what the model can call where no plugin sees it."""
+    tools = request.config.tools or [] if request.config is not None else []
+    for tool in tools:
+        if isinstance(tool, types.Tool):
+            yield from (name for name, value in tool if value is not None and name not in _OWN_CALLS)
+        else:
+            yield type(tool).__name__
+    for own in request.tools_dict.values():
+        if isinstance(own, AgentTool) and not own.include_plugins:
+            yield f"those of the agent {own.name} (include_plugins=False)"
+    if getattr(agent, "code_executor", None) is not None:
+        yield f"the code executor of the agent {agent.name}"
+
+
+def _insert_content(contents: list[types.Content], at: int, content: types.Content) -> None:
+    """Put a text where it was; results of tools stay with their calls."""
+    while at < len(contents) and any(part.function_response for part in contents[at].parts or ()):
+        at += 1
+    contents.insert(at, content)
+
+
+async def _asks_itself(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> bool:
+    return await tool.check_require_confirmation(args, tool_context) is True
+
+
+def _replace_args(args: dict[str, Any], changed: Mapping[str, Any]) -> None:
+    if args != changed:
+        args.clear()
+        args.update(changed)
+
+
+def _read_refusal(outcome: ToolOutcome, tool_context: ToolContext) -> dict[str, Any] | None:
+    """Return what the model reads instead of a result, or None if the tool may run."""
+    if outcome.ask is not None:
+        tool_context.request_confirmation(hint=outcome.ask.reason)
+        # Otherwise the model would be asked before the person.
+        tool_context.actions.skip_summarization = True
+        return {"error": f"a person is asked first: {outcome.ask.reason}"}
+    if outcome.is_stopped:
+        raise Stopped(outcome.reason)
+    return None if outcome.proceeds else {"error": outcome.text}

@@ -1,0 +1,642 @@
+"""Hooks in agents of the OpenAI Agents SDK: `agent = guard(agent)`, then `Runner.run(agent, …)` as before.
+
+from boathook.bridges.openai_agents import guard
+
+agent = guard(Agent(name="main", tools=[bash]))         # the file hooks of the user and of this folder
+agent = guard(Agent(name="main", tools=[bash]), hooks)  # hooks = boathook.Hooks()
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import weakref
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from boathook.bridges.attachment import Attachment, attach
+from boathook.bridges.framework import require_version
+from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import StepContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import ToolOutcome
+
+require_version("openai-agents", "0.24", before="1", extra="openai-agents")
+
+from agents import Agent, FunctionTool, Handoff, RunConfig, RunContextWrapper, RunState, Tool, ToolSearchTool
+from agents.items import ItemHelpers
+from agents.result import RunResult, RunResultBase, RunResultStreaming
+from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
+from agents.run_config import CallModelData, ModelInputData
+from agents.sandbox import SandboxAgent
+from agents.tool import invoke_function_tool, resolve_function_tool_failure_error_function
+from agents.tool_context import ToolContext
+
+_AgentT = TypeVar("_AgentT", bound=Agent[Any])
+# Where the state of a run that waits for a person has the run of its hooks.
+_WAITING = "boathook_waiting_run"
+_NOT_RUN_BY_US = BridgeError(
+    "this agent is guarded by hooks, but they are not in this run: the runner of the SDK was replaced, or the agent is run "
+    "without it",
+    fix="run it with Runner.run, Runner.run_sync or Runner.run_streamed, and call guard(agent) after set_default_agent_runner",
+)
+
+
+def guard(
+    agent: _AgentT,
+    hooks: Hooks | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Mapping[str, str]] | None = None,
+    session_id: str = "",
+    work_dir: str | os.PathLike[str] = "",
+    allow_unguarded: bool = False,
+) -> _AgentT:
+    """Return the agent with hooks around its prompts, its tool calls, its stops, and the start and end of every run.
+
+    Agents that it hands over to, and agents that are its tools, are guarded with it. The given agent is not changed. Without
+    `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools and
+    their arguments to the names that file hooks know; the rest is guessed. Tools that are not called by a function of this
+    program cannot be guarded: they are refused unless `allow_unguarded` is set.
+    """
+    if not isinstance(agent, Agent):
+        raise BridgeError(f"guard takes an Agent of openai-agents, not {type(agent).__name__}", fix="guard(agent)")
+    attachment = attach(
+        "openai-agents",
+        hooks,
+        names=names,
+        arguments=arguments,
+        session_id=session_id,
+        work_dir=work_dir,
+        allow_unguarded=allow_unguarded,
+    )
+    runner = get_default_agent_runner()
+    if not isinstance(runner, _GuardedRunner):
+        set_default_agent_runner(_GuardedRunner(runner))
+    guarded: _AgentT = _Guard(attachment).guard_agent(agent)
+    return guarded
+
+
+class _Guard:
+    """Makes agents, tools and handoffs guarded; each is made once, so that runs share them."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self.attachment = attachment
+        self._classes: dict[type, type] = {}
+        # The original is kept, too: an id may be used again for another object.
+        self._made: dict[int, tuple[Any, Any]] = {}
+
+    def guard_agent(self, agent: Any) -> Any:
+        """Return a guarded copy of an agent and of all that it can hand over to."""
+        if _find_guard(agent) is self:
+            return agent
+        if id(agent) in self._made:
+            return self._made[id(agent)][1]
+        if isinstance(agent, SandboxAgent):
+            self.attachment.refuse_unguarded([f"the sandbox of {agent.name}"])
+        guarded = agent.clone(tools=[], handoffs=[])
+        guarded.__class__ = self._make_class(_find_own_class(agent))
+        # Agents may hand over to each other.
+        self._made[id(agent)] = (agent, guarded)
+        guarded.tools = self.guard_tools(agent.tools)
+        guarded.handoffs = [self._guard_handoff(guarded, each) for each in agent.handoffs]
+        return guarded
+
+    def _make_class(self, own: type) -> type:
+        """Return a class of agents that guards what is added to them later, such as the tools of MCP servers."""
+        if own not in self._classes:
+            guard_self = self
+
+            async def get_all_tools(agent: Any, run_context: RunContextWrapper[Any]) -> list[Tool]:
+                return guard_self.guard_tools(await own.get_all_tools(agent, run_context))  # type: ignore[attr-defined]
+
+            async def get_system_prompt(agent: Any, run_context: RunContextWrapper[Any]) -> Any:
+                # The SDK asks for it before every request to the model.
+                _find_running()
+                return await own.get_system_prompt(agent, run_context)  # type: ignore[attr-defined]
+
+            fields = {"_boathook_guard": self, "_boathook_class": own, "__module__": own.__module__}
+            methods = {"get_all_tools": get_all_tools, "get_system_prompt": get_system_prompt}
+            self._classes[own] = type(own.__name__, (own,), {**fields, **methods})
+        return self._classes[own]
+
+    def guard_tools(self, tools: list[Tool]) -> list[Tool]:
+        """Return tools with hooks around their calls; raises BridgeError for those that cannot have any."""
+        others = [tool for tool in tools if not isinstance(tool, FunctionTool | ToolSearchTool)]
+        self.attachment.refuse_unguarded(str(getattr(tool, "name", type(tool).__name__)) for tool in others)
+        return [self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+
+    def _guard_tool(self, tool: FunctionTool) -> FunctionTool:
+        guarded_tool = getattr(tool.on_invoke_tool, "__self__", None)
+        if isinstance(guarded_tool, _GuardedTool):
+            if guarded_tool.guard is self:
+                return tool
+            # Another guard's: only one may ask hooks.
+            tool = guarded_tool.tool
+        if id(tool) in self._made:
+            made: FunctionTool = self._made[id(tool)][1]
+            return made
+        if tool._agent_instance is not None:
+            # What it cannot guard, it refuses now.
+            self.guard_agent(tool._agent_instance)
+        guarded = _GuardedTool(self, tool).make_tool()
+        if (tool._mcp_tool_binding is None and tool._tool_origin is None) or tool._is_agent_tool:
+            self._made[id(tool)] = (tool, guarded)
+        return guarded
+
+    def _guard_handoff(self, owner: Any, target: Any) -> Any:
+        """Return a handoff to a guarded agent. Hooks see it as a call of its tool; if they block it, `owner` goes on."""
+        if isinstance(target, Agent):
+            from agents import handoff
+
+            target = handoff(target)
+        if not isinstance(target, Handoff):
+            raise BridgeError(f"{owner.name} hands over to {target!r:.100}, which is neither an Agent nor a Handoff")
+        guarded, original = copy.copy(target), target.on_invoke_handoff
+        reached = target._agent_ref() if target._agent_ref is not None else None
+        if reached is not None:
+            guarded._agent_ref = weakref.ref(self.guard_agent(reached))
+
+        async def invoke(context: RunContextWrapper[Any], text: str) -> Any:
+            reached_agents: list[Any] = []
+
+            async def hand_over(call: ToolCall) -> str:
+                changed = text if not call.args and not text else _write_args(call.args)
+                reached_agents.append(self.guard_agent(await original(context, changed)))
+                return target.get_transfer_message(reached_agents[0])
+
+            state = _find_running()
+            call = ToolCall(target.tool_name, _read_args(text))
+            outcome = await state.call_hooks(state.run.atool(call, hand_over, can_ask=False))
+            state.check_stop(outcome)
+            if not outcome.has_run:
+                state.run.add_context(f"{target.tool_name} was not carried out: {outcome.reason}")
+                return owner
+            if outcome.error is not None:
+                raise outcome.error
+            if outcome.objection:
+                state.run.add_context(outcome.objection)
+            return reached_agents[0]
+
+        guarded.on_invoke_handoff = invoke
+        return guarded
+
+
+def _find_guard(agent: Any) -> _Guard | None:
+    return getattr(type(agent), "_boathook_guard", None)
+
+
+def _find_own_class(agent: Any) -> type:
+    return getattr(type(agent), "_boathook_class", None) or type(agent)
+
+
+class _NestedRunWaits(Exception):
+    """The agent in a tool waits for a person; the SDK calls the tool again with the answer."""
+
+    def __init__(self, output: Any) -> None:
+        super().__init__("the agent in the tool waits for a person")
+        self.output = output
+
+
+@dataclasses.dataclass
+class _CallingTool:
+    """A call of a tool that is being made: its errors, and whether an agent in it waits for a person."""
+
+    state: _GuardedRun
+    failures: list[Exception] = dataclasses.field(default_factory=list)
+    has_waiting_agent: bool = False
+
+
+class _GuardedTool:
+    """A function tool with hooks around its calls. It keeps nothing about a run."""
+
+    def __init__(self, guard_of_tool: _Guard, tool: FunctionTool) -> None:
+        self.guard, self.tool = guard_of_tool, tool
+        # A copy that reports its errors before it turns them into text for the model.
+        self._inner = copy.copy(tool)
+        self._inner._use_default_failure_error_function = False
+        self._inner._failure_error_function = self._note_failure
+
+    def make_tool(self) -> FunctionTool:
+        guarded = copy.copy(self.tool)
+        guarded.on_invoke_tool, guarded.needs_approval = self.invoke, self.needs_approval
+        # The time limit is for the tool, not for its hooks.
+        guarded.timeout_seconds = None
+        return guarded
+
+    async def _note_failure(self, context: RunContextWrapper[Any], error: Exception) -> Any:
+        """Keep the error of a tool for the hooks, and return what the tool itself makes of it."""
+        calling = _calling.get()
+        if calling is not None:
+            calling.failures.append(error)
+        describe = resolve_function_tool_failure_error_function(self.tool, context)
+        text: Any = None if describe is None else describe(context, error)
+        return await text if hasattr(text, "__await__") else text
+
+    async def needs_approval(self, context: RunContextWrapper[Any], args: dict[str, Any], call_id: str) -> bool:
+        """Whether a person must be asked: by a hook, or by the tool itself."""
+        state = _find_running()
+        call = ToolCall(self.tool.name, args, call_id)
+        outcome = await state.call_hooks(state.run.adecide(call, can_ask=True))
+        own = self.tool.needs_approval
+        if outcome.is_blocked:
+            return False
+        if not isinstance(own, bool):
+            own = await own(context, args, call_id)
+        return outcome.ask is not None or own
+
+    async def invoke(self, context: ToolContext[Any], text: str) -> Any:
+        """Call the tool with its hooks around it."""
+        state = _find_running()
+        call = ToolCall(self.tool.name, _read_args(text), context.tool_call_id)
+        if self._is_approved(context):
+            state.run.answer_call(call, is_allowed=True)
+        described: list[Any] = []
+
+        async def operate(decided: ToolCall) -> Any:
+            given = text if decided.args == call.args else _write_args(decided.args)
+            return await self._operate(state, context, given, described)
+
+        try:
+            outcome = await state.call_hooks(state.run.atool(call, operate, can_ask=False, passes=(_NestedRunWaits,)))
+        except _NestedRunWaits as waits:
+            return waits.output
+        state.check_stop(outcome)
+        return self._read_outcome(state, outcome, described)
+
+    def _is_approved(self, context: ToolContext[Any]) -> bool:
+        """Whether a person approved the call in the SDK's own way."""
+        return context.is_tool_approved(self.tool.name, context.tool_call_id) is True
+
+    async def _operate(self, state: _GuardedRun, context: ToolContext[Any], text: str, described: list[Any]) -> Any:
+        calling = _CallingTool(state)
+        token = _calling.set(calling)
+        try:
+            result = await invoke_function_tool(function_tool=self._inner, context=context, arguments=text)
+        finally:
+            _calling.reset(token)
+        if calling.has_waiting_agent:
+            raise _NestedRunWaits(result)
+        if calling.failures:
+            described.append(result)
+            raise calling.failures[-1]
+        return result
+
+    def _read_outcome(self, state: _GuardedRun, outcome: ToolOutcome, described: list[Any]) -> Any:
+        """Return what the model reads."""
+        if not outcome.has_run:
+            return outcome.reason
+        result = outcome.result
+        if outcome.error is not None:
+            if not described:
+                raise outcome.error
+            result = described[0]
+        if outcome.objection and isinstance(result, str):
+            return f"{result}\n{outcome.objection}"
+        if outcome.objection:
+            state.run.add_context(outcome.objection)
+        return result
+
+
+def _read_args(text: str) -> dict[str, Any]:
+    """Return the arguments of a call; the tool itself complains about those that are not a JSON object."""
+    try:
+        args = json.loads(text or "{}")
+    except ValueError:
+        return {"input": text}
+    return args if isinstance(args, dict) else {"input": args}
+
+
+def _write_args(args: Mapping[str, Any]) -> str:
+    return json.dumps(to_json_value(args))
+
+
+class _GuardedRun:
+    """One run of a guarded agent: the run of its hooks, and the texts that they added to the conversation."""
+
+    def __init__(self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any]) -> None:
+        self.guard, self.run = guard_of_run, run
+        self.user_filter: Any = None
+        # What hooks raised, which the SDK wraps in an error of its own.
+        self.error: Exception | None = None
+        # A conversation that the server keeps has what was sent once.
+        server = ("conversation_id", "previous_response_id", "auto_previous_response_id")
+        self._is_kept_by_server = any(options.get(name) for name in server)
+        self._added: list[tuple[int, Any]] = []
+
+    async def call_hooks(self, outcome: Any) -> Any:
+        """Await an event; an error of a hook ends the run as it is."""
+        try:
+            return await outcome
+        except _NestedRunWaits:
+            raise
+        except Exception as error:
+            self.error = error
+            raise
+
+    def check_stop(self, outcome: ToolOutcome) -> None:
+        if outcome.is_stopped or self.run.is_stopped:
+            self.error = Stopped(self.run.stop_reason or outcome.reason)
+            raise self.error
+
+    def make_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a run with a filter that adds the texts of hooks to what the model reads."""
+        config = options.get("run_config") or RunConfig()
+        config = RunConfig(**config) if isinstance(config, dict) else config
+        own = config.call_model_input_filter
+        while isinstance(getattr(own, "__self__", None), _GuardedRun):
+            # An agent in a tool takes over the configuration of its caller.
+            own = own.__self__.user_filter  # type: ignore[union-attr]
+        self.user_filter = own
+        return {**options, "run_config": dataclasses.replace(config, call_model_input_filter=self.filter_input)}
+
+    async def filter_input(self, data: CallModelData[Any]) -> ModelInputData:
+        """Give the model the context of hooks, after all results of tools."""
+        if _find_guard(data.agent) is not self.guard:
+            raise BridgeError(
+                f"the agent {data.agent.name} is not guarded, but a guarded agent handed over to it",
+                fix="add it to the handoffs before you call guard(agent)",
+            )
+        run = self.run
+        step = await self.call_hooks(run.afire(StepContext.before(run.step_count)))
+        if not step.proceeds:
+            self.error = Stopped(step.reason) if step.is_stopped else Blocked(step.reason)
+            raise self.error
+        run.step_count += 1
+        items = [*data.model_data.input]
+        if self._is_kept_by_server:
+            self._added.clear()
+        self._added += [(len(items), {"role": "user", "content": text}) for text in run.take_context()]
+        for at, item in reversed(self._added):
+            items.insert(at, item)
+        data.model_data.input = items
+        if self.user_filter is None:
+            return data.model_data
+        changed = self.user_filter(data)
+        changed_data: ModelInputData = await changed if hasattr(changed, "__await__") else changed
+        return changed_data
+
+    async def begin(self, prompt: Any) -> Any:
+        """Begin the turn, and return the prompt as hooks left it; raises Blocked or Stopped."""
+        if isinstance(prompt, RunState):
+            self.run.resume()
+            return prompt
+        text = _read_prompt(prompt)
+        begun = await self.run.aprompt(text)
+        if not begun.proceeds:
+            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        return prompt if begun.context.prompt == text else _replace_prompt(prompt, begun.context.prompt)
+
+    async def find_next(self, result: RunResultBase, options: dict[str, Any]) -> Any:
+        """Return the input that sends the agent back to work, or None if its run is over."""
+        if self.run.is_stopped:
+            raise Stopped(self.run.stop_reason)
+        if isinstance(result, RunResult | RunResultStreaming) and result.interruptions:
+            self._wait()
+            return None
+        outcome = await self.run.astop(str(result.final_output))
+        if outcome.is_stopped:
+            raise Stopped(outcome.reason)
+        if outcome.proceeds:
+            await self.run.aend_turn(str(result.final_output))
+            await self.run.aend()
+            return None
+        feedback = [{"role": "user", "content": outcome.feedback}]
+        options["context"] = result.context_wrapper
+        if options.get("previous_response_id") or options.get("auto_previous_response_id"):
+            options["previous_response_id"] = result.last_response_id
+            return feedback
+        has_history = options.get("conversation_id") or options.get("session")
+        return feedback if has_history else [*result.to_input_list(), *feedback]
+
+    def _wait(self) -> None:
+        self.run.suspend()
+        calling = _calling.get()
+        if calling is not None:
+            calling.has_waiting_agent = True
+
+    async def end(self, error: BaseException) -> BaseException:
+        """End the turn and the session after an error; return the error that the caller gets."""
+        if isinstance(error, Exception):
+            error = Stopped(self.run.stop_reason) if self.run.is_stopped else self.error or error
+        await self.run.__aexit__(type(error), error, error.__traceback__)
+        return error
+
+
+# The run in whose task this is; its tools look here for their hooks.
+_running: ContextVar[_GuardedRun | None] = ContextVar("boathook_openai_running", default=None)
+# The call in which this is: an agent that runs in there is a subagent.
+_calling: ContextVar[_CallingTool | None] = ContextVar("boathook_openai_calling", default=None)
+
+
+def _find_running() -> _GuardedRun:
+    state = _running.get()
+    if state is None:
+        raise _NOT_RUN_BY_US
+    return state
+
+
+def _read_prompt(prompt: Any) -> str:
+    """Return the text of the last message of the user."""
+    if isinstance(prompt, str):
+        return prompt
+    content = next((item.get("content") for item in reversed(prompt) if item.get("role") == "user"), "")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content or () if isinstance(part.get("text"), str))
+
+
+def _replace_prompt(prompt: Any, text: str) -> Any:
+    """Return the input with another text in the last message of the user; images and files stay."""
+    if isinstance(prompt, str):
+        return text
+    at = max(index for index, item in enumerate(prompt) if item.get("role") == "user")
+    content: Any = text
+    if not isinstance(prompt[at]["content"], str):
+        others = [part for part in prompt[at]["content"] if "text" not in part]
+        content = [{"type": "input_text", "text": text}, *others]
+    return [*prompt[:at], {**prompt[at], "content": content}, *prompt[at + 1 :]]
+
+
+class _GuardedResult(RunResult):
+    """The result of a run, whose state knows the run: it goes on with a person's answers."""
+
+    @classmethod
+    def of(cls, result: RunResult, state: _GuardedRun) -> RunResult:
+        """Return the same result, of this class."""
+        if result.interruptions:
+            result.__class__ = cls
+            result.__dict__[_WAITING] = state
+        return result
+
+    def to_state(self) -> RunState[Any]:
+        """Return the state from which the run goes on."""
+        state = super().to_state()
+        state.__dict__[_WAITING] = self.__dict__[_WAITING]
+        return state
+
+
+class _GuardedRunner(AgentRunner):
+    """The runner of the SDK, which runs guarded agents with their hooks, and all others as before."""
+
+    def __init__(self, bare: AgentRunner) -> None:
+        self._bare = bare
+
+    def _open(self, agent: Any, prompt: Any, options: Mapping[str, Any]) -> tuple[Any, _GuardedRun] | None:
+        """Return the guarded agent and its run; None for an agent without hooks."""
+        calling, found = _calling.get(), _find_guard(agent)
+        if found is None and calling is not None:
+            # An agent in a tool of a guarded agent.
+            found = calling.state.guard
+        if found is None:
+            return None
+        agent = found.guard_agent(agent)
+        waiting = prompt.__dict__.get(_WAITING) if isinstance(prompt, RunState) else None
+        if isinstance(waiting, _GuardedRun) and waiting.guard is found:
+            return agent, waiting
+        fields = {"state": options.get("context"), "model": _describe_model(agent, options)}
+        if calling is not None:
+            run = found.attachment.make_child(calling.state.run, agent.name)
+        else:
+            run = found.attachment.make_run(_find_session_id(options), **fields)
+        return agent, _GuardedRun(found, run, options)
+
+    async def run(self, starting_agent: Any, input: Any, **kwargs: Any) -> RunResult:  # noqa: A002
+        """Run an agent with the events of its run around it."""
+        opened = self._open(starting_agent, input, kwargs)
+        if opened is None:
+            return await self._bare.run(starting_agent, input, **kwargs)
+        agent, state = opened
+        token = _running.set(state)
+        try:
+            options = state.make_options(kwargs)
+            prompt = await state.begin(input)
+            while True:
+                result = await self._bare.run(agent, prompt, **options)  # type: ignore[misc]
+                following = await state.find_next(result, options)
+                if following is None:
+                    return _GuardedResult.of(result, state)
+                agent, prompt = result.last_agent, following
+        except BaseException as error:
+            raised = await state.end(error)
+            if raised is error:
+                raise
+            raise raised from error
+        finally:
+            _running.reset(token)
+            state.guard.attachment.log_messages(state.run)
+
+    def run_streamed(self, starting_agent: Any, input: Any, **kwargs: Any) -> RunResultStreaming:  # noqa: A002
+        """Return a result that runs the agent while its events are read."""
+        opened = self._open(starting_agent, input, kwargs)
+        if opened is None:
+            return self._bare.run_streamed(starting_agent, input, **kwargs)
+        return _GuardedStream(self._bare, *opened, input, kwargs)
+
+
+def _find_session_id(options: Mapping[str, Any]) -> str:
+    return str(getattr(options.get("session"), "session_id", "") or options.get("conversation_id") or "")
+
+
+def _describe_model(agent: Any, options: Mapping[str, Any]) -> str:
+    model = getattr(options.get("run_config"), "model", None) or agent.model
+    return model if isinstance(model, str) else str(getattr(model, "model", "") or "")
+
+
+class _GuardedStream(RunResultStreaming):
+    """The result of a streamed run. It begins when its events are read, and goes on if hooks send the agent back to work."""
+
+    __slots__ = ("_guarded",)
+
+    def __init__(self, bare: AgentRunner, agent: Any, state: _GuardedRun, prompt: Any, options: Any) -> None:
+        context = options.get("context")
+        if isinstance(prompt, RunState):
+            context = prompt._context
+        super().__init__(
+            input=[] if isinstance(prompt, RunState) else ItemHelpers.input_to_new_input_list(prompt),
+            new_items=[],
+            raw_responses=[],
+            final_output=None,
+            input_guardrail_results=[],
+            output_guardrail_results=[],
+            tool_input_guardrail_results=[],
+            tool_output_guardrail_results=[],
+            context_wrapper=context if isinstance(context, RunContextWrapper) else RunContextWrapper(context=context),
+            current_agent=agent,
+            current_turn=0,
+            max_turns=options.get("max_turns"),
+            _current_agent_output_schema=None,
+            trace=None,
+        )
+        self._guarded = _StreamedRun(bare, agent, state, prompt, options)
+
+    async def stream_events(self) -> AsyncIterator[Any]:
+        """Run the agent, and return its events as they come."""
+        async for event in self._guarded.stream(self):
+            yield event
+
+    def to_state(self) -> RunState[Any]:
+        """Return the state from which the run goes on."""
+        state = super().to_state()
+        state.__dict__[_WAITING] = self._guarded.state
+        return state
+
+    def cancel(self, mode: Any = "immediate") -> None:
+        """Cancel the run; hooks are told when the events have been read to their end."""
+        self._guarded.cancel(mode)
+
+
+class _StreamedRun:
+    """What a streamed result needs while it runs."""
+
+    def __init__(self, bare: AgentRunner, agent: Any, state: _GuardedRun, prompt: Any, options: Any) -> None:
+        self._bare, self._agent, self.state, self._prompt = bare, agent, state, prompt
+        self._options = state.make_options(options)
+        self._inner: RunResultStreaming | None = None
+        self._has_begun = self._is_cancelled = False
+
+    def cancel(self, mode: Any) -> None:
+        self._is_cancelled = True
+        if self._inner is not None:
+            self._inner.cancel(mode)
+
+    async def stream(self, result: _GuardedStream) -> AsyncIterator[Any]:
+        if self._has_begun:
+            if self._inner is not None and self._inner.is_complete:
+                return
+            raise BridgeError("the events of a guarded run can be read only once", fix="call stream_events() once")
+        self._has_begun, state = True, self.state
+        try:
+            following = await state.begin(self._prompt)
+            while following is not None and not self._is_cancelled:
+                inner = self._inner = self._start(following)
+                # From here on the result is the one of the SDK.
+                object.__setattr__(result, "__dict__", inner.__dict__)
+                async for event in inner.stream_events():
+                    yield event
+                if not self._is_cancelled:
+                    following = await state.find_next(inner, self._options)
+                    self._agent = inner.last_agent
+            if self._is_cancelled:
+                await state.run.acancel()
+        except BaseException as error:
+            raised = await state.end(error)
+            if raised is error:
+                raise
+            raise raised from error
+        finally:
+            state.guard.attachment.log_messages(state.run)
+
+    def _start(self, prompt: Any) -> RunResultStreaming:
+        # The task of the SDK takes over what is set now.
+        token = _running.set(self.state)
+        try:
+            return self._bare.run_streamed(self._agent, prompt, **self._options)
+        finally:
+            _running.reset(token)

@@ -1,0 +1,217 @@
+"""langchain and langgraph for the contract. The model is a chat model with a script; approvals are interrupts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import StructuredTool, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
+from langgraph.types import Command
+
+from tests.bridges.adapter import (
+    ASSISTANT,
+    SYSTEM,
+    TOOL,
+    USER,
+    Adapter,
+    AgentPlan,
+    Answers,
+    Approval,
+    Call,
+    Cannot,
+    Message,
+    Ran,
+    Script,
+)
+
+ONLY_TOOLS = "a ToolNode is only reached when the model calls tools"
+ROLES: dict[str, Any] = {"human": USER, "ai": ASSISTANT, "tool": TOOL, "system": SYSTEM}
+
+
+class ScriptedModel(BaseChatModel):
+    """A chat model that plays a script."""
+
+    script: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        message = make_reply(self.script, messages)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        reply = make_reply(self.script, messages)
+        if reply.tool_calls:
+            yield ChatGenerationChunk(message=AIMessageChunk("", tool_calls=reply.tool_calls))
+            return
+        text = str(reply.text)
+        for word in text.split(" "):
+            part = word if text.startswith(word) else f" {word}"
+            yield ChatGenerationChunk(message=AIMessageChunk(part))
+
+
+def make_reply(script: Script, messages: list[BaseMessage]) -> AIMessage:
+    move = script.next_move([read_message(message) for message in messages])
+    if isinstance(move, str):
+        return AIMessage(move)
+    calls = [{"name": call.tool, "args": dict(call.args), "id": call.id, "type": "tool_call"} for call in move]
+    return AIMessage("", tool_calls=calls)
+
+
+def read_message(message: BaseMessage) -> Message:
+    call_id = message.tool_call_id if isinstance(message, ToolMessage) else ""
+    return Message(ROLES[message.type], str(message.text), call_id)
+
+
+class LangChain(Adapter):
+    name = framework = "langchain"
+    distributions = ("langchain", "langgraph")
+    delegations: ClassVar[Mapping[str, Call]] = {
+        "an agent in a tool": Call("ask_helper", {"task": "clean up"}),
+        "a handoff": Call("transfer_to_helper"),
+    }
+
+    def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> Any:
+        if plan.helper is not None and plan.delegation == "a handoff":
+            return self.build_handoff(plan, plan.helper, options)
+        return self.build_agent(plan, options, self.make_tools(plan, options), InMemorySaver())
+
+    def build_handoff(self, plan: AgentPlan, helper: AgentPlan, options: Mapping[str, Any] | None) -> Any:
+        @tool
+        def transfer_to_helper(runtime: ToolRuntime) -> Command[Any]:
+            """Let the helper go on."""
+            messages = [*runtime.state["messages"], ToolMessage("it is yours", tool_call_id=runtime.tool_call_id)]
+            return Command(goto="helper", graph=Command.PARENT, update={"messages": messages})
+
+        graph = StateGraph(MessagesState)
+        main = self.build_agent(plan, options, [*plan.tools, transfer_to_helper], None)
+        graph.add_node("main", main, destinations=("helper",))
+        graph.add_node("helper", self.build_agent(helper, options, [*helper.tools], None))
+        graph.add_edge(START, "main")
+        return graph.compile(InMemorySaver())
+
+    def make_tools(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> list[Any]:
+        tools = [make_tool(function) for function in plan.tools]
+        if plan.helper is not None:
+            helper = self.build_agent(plan.helper, options, self.make_tools(plan.helper, options), None)
+
+            def ask_helper(task: str) -> str:
+                """Let the helper do a task."""
+                return str(helper.invoke({"messages": task})["messages"][-1].text)
+
+            async def ask_helper_async(task: str) -> str:
+                return str((await helper.ainvoke({"messages": task}))["messages"][-1].text)
+
+            tools.append(StructuredTool.from_function(ask_helper, ask_helper_async))
+        return tools
+
+    def build_agent(self, plan: AgentPlan, options: Mapping[str, Any] | None, tools: list[Any], saver: Any) -> Any:
+        middleware = [] if options is None else [self.make_bridge(options)]
+        model = ScriptedModel(script=plan.script)
+        return create_agent(model, tools, middleware=middleware, checkpointer=saver, name=plan.name)
+
+    def make_bridge(self, options: Mapping[str, Any]) -> Any:
+        from boathook.bridges.langchain import BoathookMiddleware
+
+        return BoathookMiddleware(**options)
+
+    def run(self, agent: Any, prompt: str | Answers) -> Ran:
+        given, config = make_input(prompt)
+        return read_result(agent.invoke(given, config), config)
+
+    async def run_async(self, agent: Any, prompt: str | Answers) -> Ran:
+        given, config = make_input(prompt)
+        return read_result(await agent.ainvoke(given, config), config)
+
+    async def run_stream(self, agent: Any, prompt: str | Answers) -> Ran:
+        given, config = make_input(prompt)
+        parts: list[str] = []
+        values: dict[str, Any] = {}
+        async for mode, chunk in agent.astream(given, config, stream_mode=["messages", "values"]):
+            if mode == "values":
+                values |= chunk
+            elif isinstance(chunk[0], AIMessageChunk):
+                parts.append(str(chunk[0].text))
+        return read_result(values, config, parts)
+
+
+def make_tool(function: Any) -> Any:
+    return tool(function)
+
+
+def make_input(prompt: str | Answers) -> tuple[Any, dict[str, Any]]:
+    if isinstance(prompt, str):
+        return {"messages": prompt}, {"configurable": {"thread_id": uuid.uuid4().hex}}
+    interrupts, config = prompt.ran.state
+    resume = {}
+    for each in interrupts:
+        allowed = [prompt.by_call[action["id"]] for action in each.value["action_requests"]]
+        resume[each.id] = {"decisions": [{"type": "approve" if is_allowed else "reject"} for is_allowed in allowed]}
+    return Command(resume=resume), config
+
+
+def read_result(values: dict[str, Any], config: Any, parts: list[str] | None = None) -> Ran:
+    said = [part for part in parts or () if part]
+    interrupts = values.get("__interrupt__")
+    if not interrupts:
+        return Ran(str(values["messages"][-1].text), said)
+    actions = [action for each in interrupts for action in each.value["action_requests"]]
+    approvals = [Approval(each["id"], each["name"], each["args"], each["description"]) for each in actions]
+    return Ran(None, said, approvals, (interrupts, config))
+
+
+class BareToolNode(LangChain):
+    """A graph of langgraph with a model and a ToolNode, without an agent of langchain."""
+
+    name = "langgraph ToolNode"
+    delegations: ClassVar[Mapping[str, Call]] = {"an agent in a tool": Call("ask_helper", {"task": "clean up"})}
+    cannot: ClassVar[Mapping[str | tuple[str, str], Cannot]] = {
+        **{behaviour: Cannot(ONLY_TOOLS, "accepted") for behaviour in ("prompt", "stop gate", "session")},
+        "context_for_a_prompt_reaches_the_model": Cannot(
+            f"{ONLY_TOOLS}: context for the prompt comes with the first results", "accepted"
+        ),
+        "hooks_are_told_that_a_run_failed": Cannot(
+            f"{ONLY_TOOLS}: a run that fails before that is not seen", "accepted"
+        ),
+    }
+
+    def build_agent(self, plan: AgentPlan, options: Mapping[str, Any] | None, tools: list[Any], saver: Any) -> Any:
+        model = ScriptedModel(script=plan.script)
+
+        def ask_model(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [model.invoke(state["messages"])]}
+
+        async def ask_model_async(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [await model.ainvoke(state["messages"])]}
+
+        graph = StateGraph(MessagesState)
+        graph.add_node("model", RunnableLambda(ask_model, ask_model_async))
+        graph.add_node("tools", self.make_node(tools, options))
+        graph.add_edge(START, "model")
+        graph.add_conditional_edges("model", tools_condition)
+        graph.add_edge("tools", "model")
+        return graph.compile(saver)
+
+    def make_node(self, tools: list[Any], options: Mapping[str, Any] | None) -> Any:
+        from boathook.bridges.langchain import guard_tools
+
+        return ToolNode(tools) if options is None else guard_tools(ToolNode(tools), **options)
+
+
+ADAPTERS = [LangChain(), BareToolNode()]
