@@ -85,6 +85,18 @@ def a_hook_that_stops_ends_the_run(stage: Stage) -> Facts:
     return {"ran": stage.ran, "requests": len(stage.requests), "refusal": refusal}
 
 
+@scene("block", attached={"ran": []}, detached={"ran": ["ls"]})
+def a_hook_that_fails_does_not_let_a_call_through(stage: Stage) -> Facts:
+    """Whether the run ends then, or the model reads an error, is up to the framework."""
+
+    @stage.hooks.before_tool
+    def guard(context: ToolContext) -> None:
+        raise ValueError("the database is down")
+
+    stage.play((call_bash("ls"),), "done")
+    return {"ran": stage.ran}
+
+
 # 2. and 3. Rewrite
 
 
