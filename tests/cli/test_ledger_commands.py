@@ -15,7 +15,8 @@ import pytest
 
 import boathook
 from boathook.cli.log import parse_time
-from boathook.cli.stats import HookStats, compute_percentile, shorten_hook_name
+from boathook.cli.show import shorten_hook_name
+from boathook.cli.stats import HookStats, compute_percentile
 from boathook.core.hook import ISOLATED
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Ledger

@@ -50,8 +50,11 @@ def play_demo() -> int:
     with tempfile.TemporaryDirectory(prefix="boathook-demo-", ignore_cleanup_errors=True) as folder:
         project = f"{folder}/project"
         _write_project(project)
-        echo(f"A project with {len(DEMO_HOOK_NAMES)} hooks in .agents/hooks: {', '.join(DEMO_HOOK_NAMES)}.", "bold")
-        echo(f"There is one more in {_SETTINGS_FILE[1:]}, and one in-process hook, which is a function.", "bold")
+        echo("An agent fixes a greeting, under hooks of three forms", "bold")
+        echo(f"  .agents/hooks          {', '.join(DEMO_HOOK_NAMES)}", "dim")
+        echo(f"  {_SETTINGS_FILE[1:]}  a command that adds a style rule", "dim")
+        echo("  Python                 block_promises, a function in the process", "dim")
+        echo("")
         # Empty folders of the user keep your own hooks out of the demo.
         folders: dict[str, Any] = {one.option: f"{folder}/{one.option}" for one in list_user_folders(SOURCES)}
         with load(project, trust_all=True, **folders) as engine:

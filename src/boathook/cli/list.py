@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,9 +17,11 @@ from boathook.cli.show import (
     echo_lines,
     echo_wrapped,
     format_count,
+    make_console,
     pick_fields,
     print_json,
     print_table,
+    shorten_hook_name,
 )
 from boathook.core.catalog import Catalog
 from boathook.core.event import find_kind
@@ -229,6 +232,14 @@ def _print_rows(hooks: list[Hook], *, is_whole: bool) -> None:
         "MATCHER": describe_matcher,
     }
     rows = [[make_cell(hook) for make_cell in columns.values()] for hook in hooks]
+    console = make_console()
+    room = console.width // 3 if console.is_terminal else sys.maxsize
+    if any(len(hook.name) > room for hook in hooks):
+        # The names of the hooks of a pack begin alike, and would end there.
+        rows = [
+            [shorten_hook_name(row[0], 0) if hook.pack else row[0], *row[1:]]
+            for hook, row in zip(hooks, rows, strict=True)
+        ]
     styles = [STATE_STYLES[hook.state] if hook.state != ARMED else "" for hook in hooks]
     print_table(list(columns), rows, styles, cut=("MATCHER", "EVENT", "NAME"))
 

@@ -226,3 +226,8 @@ def shorten_path(path: str) -> str:
     """Return a path as people write it, from their home folder."""
     home = os.path.expanduser("~")
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
+
+
+def shorten_hook_name(name: str, room: int) -> str:
+    """Return the name of a hook; the end of that of a pack's hook if there is no room, because the begin is the same for all."""
+    return name if len(name) <= room or ":" not in name else f"…:{name.rpartition(':')[2]}"

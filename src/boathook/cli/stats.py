@@ -13,7 +13,7 @@ from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, since_option, state_option
 from boathook.cli.log import parse_time, warn_unreadable_lines
 from boathook.cli.record_text import describe_empty_log
-from boathook.cli.show import echo, make_console, print_json, print_table
+from boathook.cli.show import echo, make_console, print_json, print_table, shorten_hook_name
 from boathook.core.verdict import OK, TIMEOUT
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
@@ -100,8 +100,3 @@ def _print_stats(stats: dict[str, HookStats]) -> None:
         room = console.width - sum(2 + max(map(len, column)) for column in columns)
         rows = [[shorten_hook_name(row[0], room), *row[1:]] for row in rows]
     print_table(headers, rows, cut=("HOOK",))
-
-
-def shorten_hook_name(name: str, room: int) -> str:
-    """Return the name of a hook; the end of that of a pack's hook if there is no room, because the begin is the same for all."""
-    return name if len(name) <= room or ":" not in name else f"…:{name.rpartition(':')[2]}"
