@@ -622,6 +622,24 @@ def test_the_run_of_a_subagent_shares_session_values_and_stops(do, hooks, events
     assert do(run, "tool", LS, pytest.fail).reason == "enough"
 
 
+def test_after_a_stop_of_the_run_its_subagents_do_nothing_more(do, hooks):
+    hooks.before_tool(lambda context: Outcome.stop("enough") if context.name == "end" else None)
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    old = run.child("scout", "look")
+    do(old, "prompt", "look")
+    assert do(run, "tool", ToolCall("end", {}, "c0"), pytest.fail).is_stopped
+    for child in (old, run.child("late", "look"), old.child("deeper", "look")):
+        outcomes = [
+            do(child, "before", LS),
+            do(child, "decide", LS),
+            do(child, "tool", LS, pytest.fail),
+            do(child, "prompt", "look"),
+        ]
+        assert [(each.proceeds, each.is_stopped, each.reason) for each in outcomes] == [(False, True, "enough")] * 4
+        assert child.stop_reason == "enough"
+
+
 def test_a_subagent_is_sent_back_at_most_three_times_and_ends_in_any_case(do, hooks, events):
     hooks.subagent_stop(lambda _: Outcome.block("deeper"))
     run = hooks.run("s1")

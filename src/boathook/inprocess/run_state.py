@@ -121,7 +121,7 @@ class RunState(Generic[StateT]):
         self.refused_by: tuple[int, ...] = ()
         self.is_turn_open = False
         # Why nothing proceeds any more, if a hook refused the session or ended the run.
-        self.refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
+        self._refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
         self._values, self._extra = SharedValues(metadata or {}), dict(extra or {})
         self._waiting, self._lock = waiting, threading.RLock()
         self._has_begun, self._has_ended = False, False
@@ -143,9 +143,16 @@ class RunState(Generic[StateT]):
         return self._values.metadata
 
     @property
+    def refusal(self) -> tuple[Decision, tuple[str, ...]]:
+        """Return why nothing proceeds any more; a stop of the run that a subagent works for comes first."""
+        if self._parent is not None and self._parent.is_stopped:
+            return self._parent.refusal
+        return self._refusal
+
+    @property
     def is_stopped(self) -> bool:
         """Whether a hook ended the run: nothing proceeds any more."""
-        return self.refusal[0] == Decision.STOP or (self._parent is not None and self._parent.is_stopped)
+        return self.refusal[0] == Decision.STOP
 
     @property
     def stop_reason(self) -> str:
@@ -177,8 +184,8 @@ class RunState(Generic[StateT]):
 
     def note_end(self, reasons: tuple[str, ...]) -> None:
         """Remember that a hook ended the run, also the one that a subagent works for."""
-        if self.refusal[0] != Decision.STOP:
-            self.refusal = (Decision.STOP, reasons)
+        if self._refusal[0] != Decision.STOP:
+            self._refusal = (Decision.STOP, reasons)
         if self._parent is not None:
             self._parent.note_end(reasons)
 
@@ -213,7 +220,7 @@ class RunState(Generic[StateT]):
 
     def refuse_session(self, outcome: RunOutcome[Any]) -> None:
         # Hooks that refused a session are not told of its end.
-        self.refusal, self._has_ended = (outcome.decision, outcome.reasons), True
+        self._refusal, self._has_ended = (outcome.decision, outcome.reasons), True
 
     def mark_turn_begun(self, prompt: str) -> None:
         with self._lock:
