@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -436,14 +437,139 @@ def test_a_person_may_change_the_arguments_and_hooks_see_them(do, hooks):
     assert seen == [{"where": "."}, {"where": "/tmp"}]
 
 
-def test_the_answer_of_another_process_counts_for_the_same_call_only(do, hooks, asking):
-    first = hooks.run(can_ask=True)
+def test_the_token_of_another_run_is_refused(do, hooks, asking):
+    first = hooks.run("s", can_ask=True)
     token = do(first, "tool", LS, pytest.fail).ask.token
-    elsewhere = hooks.run(can_ask=True).resume()
-    elsewhere.answer(token, True)
-    assert do(elsewhere, "tool", ToolCall("list", {"where": "x"}, "c2"), pytest.fail).ask is not None
-    assert do(elsewhere, "tool", LS, operate).text == "ran {'where': '/'}"
-    assert do(elsewhere, "tool", ToolCall("list", LS.args, "c3"), pytest.fail).ask is not None
+    for other in (hooks.run("other", can_ask=True), hooks.run("s", can_ask=True).resume()):
+        with pytest.raises(HookError, match=r"no open question with this token .*hooks\.find_run\(token\)"):
+            other.answer(token, True)
+        assert do(other, "tool", LS, pytest.fail).ask.token != token
+    first.answer(token, True)
+    assert do(first, "tool", LS, operate).has_run
+
+
+def test_a_token_counts_once(do, hooks, asking):
+    run = hooks.run(can_ask=True)
+    token = do(run, "tool", LS, pytest.fail).ask.token
+    run.answer(token, True)
+    with pytest.raises(HookError, match="answered already"):
+        run.answer(token, True)
+    assert do(run, "tool", LS, operate).has_run
+    with pytest.raises(HookError, match="answered already"):
+        run.answer(token, True)
+    assert do(run, "tool", ToolCall("list", LS.args, "c2"), pytest.fail).ask.token != token
+    assert do(run, "tool", LS, pytest.fail).ask.token != token
+
+
+@pytest.mark.parametrize("token", ["", ".", "nonsense"])
+def test_a_token_that_was_never_given_is_refused(do, hooks, asking, token):
+    run = hooks.run(can_ask=True)
+    given = do(run, "tool", LS, pytest.fail).ask.token
+    for wrong in (token, f"{token}.{given.rpartition('.')[2]}"):
+        with pytest.raises(HookError, match="no open question with this token"):
+            run.answer(wrong, True)
+    assert do(run, "tool", LS, pytest.fail).ask.token == given
+
+
+def test_the_token_of_a_turn_that_has_ended_is_refused(do, hooks, asking):
+    run = hooks.run(can_ask=True)
+    do(run, "prompt", "hi")
+    token = do(run, "tool", LS, pytest.fail).ask.token
+    do(run, "prompt", "again")
+    with pytest.raises(HookError, match="its turn has ended"):
+        run.answer(token, True)
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_an_answer_before_the_question_counts_for_this_call_only(do, hooks, asking, is_allowed):
+    run = hooks.run(can_ask=True).resume()
+    run.answer_call(LS, is_allowed=is_allowed)
+    assert do(run, "tool", ToolCall("list", LS.args, "c2"), pytest.fail).ask is not None
+    assert do(run, "tool", LS, operate).has_run is is_allowed
+    assert do(run, "tool", LS, pytest.fail).ask is not None
+
+
+def test_an_answer_before_the_question_is_dropped_with_other_arguments_and_with_the_turn(do, hooks, asking):
+    run = hooks.run(can_ask=True)
+    do(run, "prompt", "hi")
+    run.answer_call(LS, is_allowed=True)
+    assert do(run, "tool", ToolCall("list", {"where": "x"}, "c1"), pytest.fail).ask is not None
+    assert do(run, "tool", LS, pytest.fail).ask is not None
+    run.answer_call(ToolCall("list", LS.args, "c2"), is_allowed=True)
+    do(run, "prompt", "again")
+    assert do(run, "tool", ToolCall("list", LS.args, "c2"), pytest.fail).ask is not None
+
+
+def test_an_approval_of_a_call_without_a_question_is_over_with_the_call(do, hooks):
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_call: ToolCall) -> None:
+        raise Interrupt
+
+    made = []
+    hooks.before_tool(lambda _context: Outcome.ask("again?") if made else None)
+    run = hooks.run(can_ask=True)
+    with pytest.raises(Interrupt):
+        do(run, "tool", LS, interrupt, passes=(Interrupt,))
+    run.answer_call(LS, is_allowed=True)
+    assert do(run, "tool", LS, made.append).has_run
+    for call_id in ("c1", "c2"):
+        assert do(run, "tool", ToolCall("list", LS.args, call_id), pytest.fail).ask.reason == "again?"
+
+
+def test_one_answer_runs_one_of_several_calls_with_the_same_id(hooks, asking):
+    run = hooks.run(can_ask=True)
+    run.answer(run.tool(LS, pytest.fail).ask.token, True)
+    others = []
+
+    def operate_slowly(_call: ToolCall) -> str:
+        # The other calls come while this one runs.
+        with ThreadPoolExecutor(2) as threads:
+            others.extend(threads.map(lambda _: run.tool(LS, pytest.fail), range(2)))
+        return "ran"
+
+    assert run.tool(LS, operate_slowly).result == "ran"
+    assert [each.has_run for each in others] == [False, False]
+    assert all(each.ask is not None or "another call with the same id" in each.text for each in others)
+
+
+def test_one_answer_begins_one_of_several_calls_that_the_host_makes(do, hooks, asking):
+    run = hooks.run(can_ask=True)
+    run.answer(do(run, "before", LS).ask.token, True)
+    assert do(run, "before", LS).proceeds
+    second = do(run, "before", LS)
+    assert (second.proceeds, second.is_blocked) == (False, True)
+    assert "another call with the same id" in second.reason
+    assert do(run, "after", "c1", "x").text == "x"
+    assert do(run, "before", LS).ask is not None
+
+
+def test_middleware_may_try_a_call_again_that_a_person_allowed(hooks):
+    @hooks.before_tool
+    def retry(context, next):  # noqa: A002
+        next(context)
+        return next(context)
+
+    hooks.before_tool(lambda _context: Outcome.ask("sure?"), priority=1)
+    run, made = hooks.run(can_ask=True), []
+    run.answer(run.tool(LS, pytest.fail).ask.token, True)
+    assert run.tool(LS, made.append).has_run
+    assert len(made) == 2
+
+
+def test_a_call_that_the_framework_makes_again_keeps_its_answer(do, hooks, asking):
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_call: ToolCall) -> None:
+        raise Interrupt
+
+    run = hooks.run(can_ask=True)
+    run.answer(do(run, "tool", LS, pytest.fail).ask.token, True)
+    with pytest.raises(Interrupt):
+        do(run, "tool", LS, interrupt, passes=(Interrupt,))
+    assert do(run, "tool", LS, operate, passes=(Interrupt,)).has_run
 
 
 def test_a_run_that_waits_is_found_by_its_token_and_goes_on(do, hooks, asking, events):
@@ -620,6 +746,24 @@ def test_the_run_of_a_subagent_shares_session_values_and_stops(do, hooks, events
     do(other, "tool", ToolCall("list", {"stop": 1}), pytest.fail)
     assert run.is_stopped
     assert do(run, "tool", LS, pytest.fail).reason == "enough"
+
+
+def test_after_a_stop_of_the_run_its_subagents_do_nothing_more(do, hooks):
+    hooks.before_tool(lambda context: Outcome.stop("enough") if context.name == "end" else None)
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    old = run.child("scout", "look")
+    do(old, "prompt", "look")
+    assert do(run, "tool", ToolCall("end", {}, "c0"), pytest.fail).is_stopped
+    for child in (old, run.child("late", "look"), old.child("deeper", "look")):
+        outcomes = [
+            do(child, "before", LS),
+            do(child, "decide", LS),
+            do(child, "tool", LS, pytest.fail),
+            do(child, "prompt", "look"),
+        ]
+        assert [(each.proceeds, each.is_stopped, each.reason) for each in outcomes] == [(False, True, "enough")] * 4
+        assert child.stop_reason == "enough"
 
 
 def test_a_subagent_is_sent_back_at_most_three_times_and_ends_in_any_case(do, hooks, events):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,9 @@ class AskLater(BaseException):
         self.context, self.request, self.question = context, request, question
 
 
+ANSWER_IS_USED = "a person allowed this call once, and another call with the same id has begun already"
+
+
 class CallMemory:
     """The decisions about one call. `can_ask` if the host asks a person itself, and comes again with `permission`."""
 
@@ -33,10 +37,32 @@ class CallMemory:
         # The call and the question, once the hooks for permissions have left it open.
         self.asked: AskLater | None = None
         self._decisions: dict[int, list[_Decision]] = {}
+        # Who makes the call that a person allowed.
+        self._claimed_by: Context | None = None
+        self._lock = threading.Lock()
 
     def is_about(self, name: str, args: Mapping[str, Any]) -> bool:
         """Whether this is the same call: a person's answer about one input says nothing about another."""
         return name == self.name and is_same_json(self.args, to_json_value(args))
+
+    def settle(self, *, is_allowed: bool, comment: str) -> None:
+        """Note a person's answer; the token of the question counts no more."""
+        self.permission, self.comment, self.token = is_allowed, comment, ""
+
+    def claim(self, maker: Context) -> bool:
+        """Use up a person's answer for one call; False if another one with the same id has it. `maker` may try again."""
+        with self._lock:
+            if self.permission is None:
+                return True
+            if self._claimed_by is None:
+                self._claimed_by = maker
+            return self._claimed_by is maker
+
+    def release(self, maker: Context) -> None:
+        """Give the answer back: the framework makes the same call again."""
+        with self._lock:
+            if self._claimed_by is maker:
+                self._claimed_by = None
 
     def note_decision(self, step: int, before: Context, opinion: Outcome, after: Context) -> None:
         if isinstance(before, ToolContext) and isinstance(after, ToolContext):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, HookError, Stopped
-from boathook.inprocess.call_memory import CallMemory
+from boathook.inprocess.call_memory import ANSWER_IS_USED, CallMemory
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.read_only import thaw_arguments
@@ -52,6 +52,8 @@ async def run_tool(
             outcome, final = await _request_permission(stack, permit, final)
             if outcome.is_blocked:
                 return outcome.replace(context=final)
+        if memory is not None and not memory.claim(context):
+            return Outcome.block(ANSWER_IS_USED).replace(context=final)
         started = time.perf_counter()
         try:
             result = operation(ToolCall(final.name, thaw_arguments(final.args), final.call_id))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Stopped
-from boathook.inprocess.call_memory import AskLater
+from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater
 from boathook.inprocess.contexts import (
     Context,
     ExecutionContext,
@@ -104,6 +104,7 @@ class RunFlow:
             outcome = Outcome.stop(stop.reason).replace(context=opened.context)
         except passes:
             # The framework makes the same call again.
+            opened.memory.release(opened.context)
             run.close_call(opened)
             raise
         except BaseException:
@@ -139,8 +140,10 @@ class RunFlow:
             run.close_call(opened)
             return decided
         if decided.proceeds:
-            run.start_call(opened, decided.context)
-            return decided
+            if run.start_call(opened, decided.context):
+                return decided
+            run.close_call(opened)
+            return make_tool_outcome(Outcome.block(ANSWER_IS_USED).replace(context=decided.context), has_run=False)
         run.close_call(opened, is_over=True)
         run.note_refused(opened.call, decided.context)
         return run.accept(decided, opened.context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import secrets
 import threading
 import time
 import uuid
@@ -127,7 +128,7 @@ class RunState(Generic[StateT]):
         self.refused_by: tuple[int, ...] = ()
         self.is_turn_open = False
         # Why nothing proceeds any more, if a hook refused the session or ended the run.
-        self.refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
+        self._refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
         self._values, self._extra = SharedValues(metadata or {}), dict(extra or {})
         self._waiting, self._lock = waiting, threading.RLock()
         self._has_begun, self._has_ended = False, False
@@ -141,7 +142,8 @@ class RunState(Generic[StateT]):
         self._open_calls: set[str] = set()
         self._started_calls: dict[str, StartedCall] = {}
         self._refused_calls: dict[str, StartedCall] = {}
-        self._answers: dict[str, tuple[bool, str]] = {}
+        # Answers that came before their question, by the id of the call: its digest, and what the person said.
+        self._answers: dict[str, tuple[str, bool, str]] = {}
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -149,9 +151,16 @@ class RunState(Generic[StateT]):
         return self._values.metadata
 
     @property
+    def refusal(self) -> tuple[Decision, tuple[str, ...]]:
+        """Return why nothing proceeds any more; a stop of the run that a subagent works for comes first."""
+        if self._parent is not None and self._parent.is_stopped:
+            return self._parent.refusal
+        return self._refusal
+
+    @property
     def is_stopped(self) -> bool:
         """Whether a hook ended the run: nothing proceeds any more."""
-        return self.refusal[0] == Decision.STOP or (self._parent is not None and self._parent.is_stopped)
+        return self.refusal[0] == Decision.STOP
 
     @property
     def stop_reason(self) -> str:
@@ -187,8 +196,8 @@ class RunState(Generic[StateT]):
 
     def note_end(self, reasons: tuple[str, ...]) -> None:
         """Remember that a hook ended the run, also the one that a subagent works for."""
-        if self.refusal[0] != Decision.STOP:
-            self.refusal = (Decision.STOP, reasons)
+        if self._refusal[0] != Decision.STOP:
+            self._refusal = (Decision.STOP, reasons)
         if self._parent is not None:
             self._parent.note_end(reasons)
 
@@ -223,7 +232,7 @@ class RunState(Generic[StateT]):
 
     def refuse_session(self, outcome: RunOutcome[Any]) -> None:
         # Hooks that refused a session are not told of its end.
-        self.refusal, self._has_ended = (outcome.decision, outcome.reasons), True
+        self._refusal, self._has_ended = (outcome.decision, outcome.reasons), True
 
     def mark_turn_begun(self, prompt: str) -> None:
         with self._lock:
@@ -238,6 +247,7 @@ class RunState(Generic[StateT]):
             self._open_calls.clear()
             self._started_calls.clear()
             self._refused_calls.clear()
+            self._answers.clear()
             message = self._final_text if text is None else text
             seconds = round(time.monotonic() - self._turn_time)
             return self._prompt, {
@@ -320,8 +330,9 @@ class RunState(Generic[StateT]):
             memory = self._memories.get(call.id)
             if memory is None or not memory.is_about(call.name, call.args):
                 memory = self._memories[call.id] = CallMemory(call.name, call.args)
-                if self._answers:
-                    memory.permission, memory.comment = self._answers.pop(_make_digest(call), (None, ""))
+                answer = self._answers.pop(call.id, None)
+                if answer is not None and answer[0] == _make_digest(call):
+                    memory.permission, memory.comment = answer[1:]
             memory.can_ask = self.can_ask if can_ask is None else can_ask
             self._open_calls.add(call.id)
         return OpenCall(call, context, memory)
@@ -338,7 +349,7 @@ class RunState(Generic[StateT]):
         self.close_call(opened)
         self.note_refused(opened.call, later.context)
         with self._lock:
-            token = opened.memory.token or f"{uuid.uuid4().hex}.{_make_digest(opened.call)}"
+            token = opened.memory.token or secrets.token_urlsafe(24)
             opened.memory.token = token
         self._waiting.keep(token, self)
         call = ToolCall(opened.call.name, thaw_arguments(later.context.args), opened.call.id)
@@ -348,20 +359,23 @@ class RunState(Generic[StateT]):
     def answer(self, token: str, is_allowed: bool, *, reason: str = "", args: Mapping[str, Any] | None = None) -> None:  # noqa: FBT001
         """Give a person's answer to a question; the same call proceeds then, or is blocked, and hooks do not run again.
 
-        If the person changed the arguments, give them as `args`: hooks see the new ones. A token of another process counts for
-        the call that it was made for: hooks run again there, but the person is not asked again.
+        If the person changed the arguments, give them as `args`: hooks see the new ones. A token counts once, in the run and
+        in the turn that asked; HookError otherwise.
         """
-        if not isinstance(is_allowed, bool):
-            raise HookError(f"the question was answered with {type(is_allowed).__name__}; it must be True or False")
+        _check_answer(is_allowed)
         with self._lock:
-            waiting = [(key, each) for key, each in self._memories.items() if each.token == token]
+            waiting = [(key, each) for key, each in self._memories.items() if token and each.token == token]
             if not waiting:
-                self._answers[token.rpartition(".")[2]] = (is_allowed, reason)
-                return
+                raise HookError(
+                    "there is no open question with this token here: it was answered already, its turn has ended, or another "
+                    "run asked it (hooks.find_run(token) finds that run). Make the call again: if it still needs an answer, "
+                    "its outcome has a new token"
+                )
             call_id, memory = waiting[0]
+            memory.token = ""
             if args is not None and not memory.is_about(memory.name, args):
                 memory = self._memories[call_id] = CallMemory(memory.name, args)
-            memory.permission, memory.comment = is_allowed, reason
+            memory.settle(is_allowed=is_allowed, comment=reason)
 
     def find_question(self, call: ToolCall) -> str:
         """Return the token of the open question about a call, for hosts that know only the call; "" if there is none."""
@@ -370,25 +384,38 @@ class RunState(Generic[StateT]):
             return memory.token if memory is not None and memory.is_about(call.name, call.args) else ""
 
     def answer_call(self, call: ToolCall, *, is_allowed: bool, reason: str = "") -> None:
-        """Do what `answer` does, without a token. If there is no question yet, the answer is for the one that this call raises."""
-        self.answer(self.find_question(call) or f".{_make_digest(call)}", is_allowed, reason=reason)
+        """Do what `answer` does, without a token, for hosts that know which call a person was asked about.
+
+        If there is no question yet, the answer is for the one that this call raises in this turn: same id, same arguments.
+        """
+        _check_answer(is_allowed)
+        with self._lock:
+            memory = self._memories.get(call.id)
+            if memory is not None and memory.is_about(call.name, call.args):
+                memory.settle(is_allowed=is_allowed, comment=reason)
+            elif call.id:
+                self._answers[call.id] = (_make_digest(call), is_allowed, reason)
 
     def note_refused(self, call: ToolCall, context: ToolContext) -> None:
         """Note that a call was refused: no events come after it, even if the host reports its end."""
         with self._lock:
             self._refused_calls[call.id] = StartedCall(context, context, time.perf_counter(), is_refused=True)
 
-    def start_call(self, opened: OpenCall, context: ToolContext) -> None:
-        """Note that the host makes a call itself now."""
+    def start_call(self, opened: OpenCall, context: ToolContext) -> bool:
+        """Note that the host makes a call itself now; False if another one with the same id has used up a person's answer."""
+        if not opened.memory.claim(opened.context):
+            return False
         with self._lock:
             self._open_calls.discard(opened.call.id)
             self._started_calls[opened.call.id] = StartedCall(context, opened.context, time.perf_counter())
+        return True
 
     def finish_call(self, call: ToolCall | str) -> StartedCall:
         """Return the call that the host has made."""
         call_id = call if isinstance(call, str) else check_call(call).id
         with self._lock:
             self._memories.pop(call_id, None)
+            self._answers.pop(call_id, None)
             started = self._started_calls.pop(call_id, None) or self._refused_calls.pop(call_id, None)
         if started is not None:
             return started
@@ -414,6 +441,11 @@ def _is_around_tools(layer: Layer) -> bool:
 def _make_digest(call: ToolCall) -> str:
     text = dumps([call.name, to_json_value(call.args)])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _check_answer(is_allowed: object) -> None:
+    if not isinstance(is_allowed, bool):
+        raise HookError(f"the question was answered with {type(is_allowed).__name__}; it must be True or False")
 
 
 def check_call(call: Any) -> ToolCall:
