@@ -56,6 +56,8 @@ class GitState:
     def __init__(self, folder: str, limits: GitStates) -> None:
         self.folder, self._limits = folder, limits
         self.is_known = bool(folder) and UNKNOWN not in folder
+        # Whether an earlier part of the same command changes files, which git cannot know yet.
+        self.is_disturbed = False
         self._filters: list[str] | None = None
         self._answers: dict[tuple[str, ...], tuple[int, str, str]] = {}
 
@@ -81,7 +83,7 @@ class GitState:
         code, output, message = self._run(["status", *options, "--", *paths])
         if code != 0:
             return False if _NO_REPOSITORY in message else None
-        return bool(output)
+        return bool(output) or (self.is_disturbed and (None if paths else True))
 
     def has_conflicts(self, paths: Sequence[str]) -> bool | None:
         """Return whether some of these files have two sides that are not merged."""
@@ -124,6 +126,15 @@ class GitState:
             return None
         code = self._run(["rev-parse", "--verify", "-q", "--end-of-options", name])[0]
         return code == 0 if code in (0, 1) else None
+
+    def is_other_commit(self, name: str) -> bool:
+        """Return whether a name is that of a commit which is not the current one."""
+        if not self.is_known or UNKNOWN in name:
+            return False
+        here, there = (
+            self._run(["rev-parse", "--verify", "-q", "--end-of-options", f"{one}^{{commit}}"]) for one in ("HEAD", name)
+        )
+        return there[0] == 0 and there[1] != here[1]
 
     def is_merged(self, branch: str) -> bool | None:
         """Return whether all commits of a branch are also on another branch, a tag or a remote."""

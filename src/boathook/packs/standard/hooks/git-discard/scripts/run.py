@@ -21,6 +21,7 @@ from boathook.shell.arguments import UNKNOWN
 from boathook.shell.started_program import Started
 
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
+_COMMITS = "commits that are on no other branch"
 _SAVE = "Save them first: commit, or `git stash push -u -m NAME`"
 _LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
 _SHELVE = "Save them first: commit, or `hg shelve`"
@@ -48,9 +49,9 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             reason = rule(git, state) if rule else ""
             if reason and not saved.covers(git):
                 return ask(reason)
-            if reason := saved.find_loss(git, state):
+            if reason := saved.find_loss(git, state) or saved.find_dropped(git, state):
                 return ask(reason)
-            saved.note(git)
+            saved.note(git, state)
     return judge_programs(filter(_is_in_repository, list_host_programs(call)), _OTHER_SYSTEMS, {})
 
 
@@ -61,10 +62,20 @@ class _SavedWork:
         self.has_tracked = self.has_untracked = self._has_added = False
         # Whether the last stash is one that this command made, and whether it has printed what it could apply in reverse.
         self._has_stashed = self._has_diff = False
+        # Whether the current commit has moved on, and whether it has another name now.
+        self._has_committed = self._has_named = False
         # Behind `||` something runs only if it did not work.
         self._is_certain = not any("||" in text for text in call.commands)
 
-    def note(self, git: GitCall) -> None:
+    def note(self, git: GitCall, state: GitState) -> None:
+        self._has_committed = self._has_committed or git.subcommand == "commit"
+        is_name = git.subcommand in ("branch", "tag") and len(git.operands) == 1 and not git.arguments.options
+        self._has_named = self._has_named or (is_name and self._is_certain)
+        if _is_stash(git, "pop"):
+            self.has_tracked = self.has_untracked = False
+            state.is_disturbed = state.is_disturbed or state.has_reference("refs/stash") is not False
+        elif git.subcommand == "reset" and len(git.operands) == 1 and not git.has("--hard", "--merge", "--keep"):
+            state.is_disturbed = state.is_disturbed or state.is_other_commit(git.operands[0])
         if git.subcommand == "stash" and not _is_stash(git, "list", "show"):
             self._has_stashed = not git.operands or _is_stash(git, "push", "save")
         self._has_diff = self._has_diff or git.subcommand == "diff"
@@ -88,6 +99,13 @@ class _SavedWork:
         if self._has_diff and is_reverse and not is_trial and not self.has_tracked:
             return _describe("`git apply -R` of a diff throws away", is_there=state.has_changes())
         return ""
+
+    def find_dropped(self, git: GitCall, state: GitState) -> str:
+        """Return why to ask about a call that drops commits: to save changes does not save these."""
+        rule = _COMMIT_RULES.get(git.subcommand)
+        # A version that is counted from the last commit is another one after a new commit.
+        is_moved = self._has_committed and any(word.startswith(("HEAD", "@")) for word in git.operands)
+        return rule(git, state) if rule and not is_moved and not self._has_named else ""
 
     def covers(self, git: GitCall) -> bool:
         """Whether what a call throws away is saved."""
@@ -117,15 +135,15 @@ def _reset(git: GitCall, state: GitState) -> str:
         return ""
     # It keeps changes, or refuses.
     has_changes = False if git.has("--keep") else state.has_changes()
-    changes = _describe("`git reset --hard` throws away", is_there=has_changes)
+    return _describe("`git reset --hard` throws away", is_there=has_changes)
+
+
+def _reset_commits(git: GitCall, state: GitState) -> str:
     target = git.operands[0] if git.operands else "HEAD"
-    dropped = state.drops_commits(target) if not changes and target != "HEAD" else False
-    return changes or _describe(
-        f"`git reset --{'keep' if git.has('--keep') else 'hard'}` drops",
-        is_there=dropped,
-        what="commits that are on no other branch",
-        save=_BRANCH,
-    )
+    if target == "HEAD" or not git.has("--hard", "--merge", "--keep"):
+        return ""
+    does = f"`git reset --{'keep' if git.has('--keep') else 'hard'}` drops"
+    return _describe(does, is_there=state.drops_commits(target), what=_COMMITS, save=_BRANCH)
 
 
 def _clean(git: GitCall, state: GitState) -> str:
@@ -164,8 +182,6 @@ def _checkout(git: GitCall, state: GitState) -> str:
         return ""
     if git.has("-f", "--force"):
         return _describe("`git checkout -f` throws away", is_there=state.has_changes())
-    if reason := _judge_moved_branch(git, state, "-B"):
-        return reason
     if git.has("-b", "-B", "--detach", "-m", "--merge", "--track", "-t"):
         return ""
     paths = git.arguments.behind or _find_checked_out_paths(operands, state)
@@ -179,7 +195,9 @@ def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
     """Return the operands that are paths: all behind a version, or the first if there is no branch of that name."""
     if not operands:
         return []
-    if operands[0] in _EVERYTHING or operands[0].startswith(("./", "../", "/")):
+    # No branch has these signs in its name.
+    is_pattern = not set("*?[").isdisjoint(operands[0])
+    if is_pattern or operands[0] in _EVERYTHING or operands[0].startswith(("./", "../", "/", ":")):
         return operands
     if len(operands) > 1:
         is_version = state.has_reference(operands[0]) is not False
@@ -194,12 +212,16 @@ def _switch(git: GitCall, state: GitState) -> str:
         return ""
     if git.has("-f", "--force", "--discard-changes"):
         return _describe("`git switch --discard-changes` throws away", is_there=state.has_changes())
-    return _judge_moved_branch(git, state, "-C", "--force-create")
+    return ""
 
 
-def _judge_moved_branch(git: GitCall, state: GitState, *options: str) -> str:
-    """Return why to ask about an option that makes a branch, or moves it if it is there."""
+def _move_branch(git: GitCall, state: GitState) -> str:
+    """An option that makes a branch, or moves it if it is there."""
+    options = ("-B",) if git.subcommand == "checkout" else ("-C", "--force-create")
     names = git.arguments.get(*options)
+    # Git refuses two versions, and what is behind `--` are paths.
+    if len(git.operands) > 1 or git.arguments.behind:
+        return ""
     if not names or state.has_reference(f"refs/heads/{names[-1]}") is False:
         return ""
     if names[-1] == state.get_branch():
@@ -208,7 +230,7 @@ def _judge_moved_branch(git: GitCall, state: GitState, *options: str) -> str:
         is_merged = state.is_merged(names[-1])
         is_there = None if is_merged is None else not is_merged
     does = f"`git {git.subcommand} {options[0]}` drops"
-    return _describe(does, is_there=is_there, what="commits that are on no other branch", save=_BRANCH)
+    return _describe(does, is_there=is_there, what=_COMMITS, save=_BRANCH)
 
 
 def _restore(git: GitCall, state: GitState) -> str:
@@ -287,6 +309,8 @@ _RULES: dict[str, _Rule] = {
     "checkout-index": _checkout_index,
     "submodule": _submodule,
 }
+# What drops commits, which a stash before it does not save.
+_COMMIT_RULES: dict[str, _Rule] = {"reset": _reset_commits, "checkout": _move_branch, "switch": _move_branch}
 # What a stash or commit before them does not save.
 _KEPT_APART = frozenset(("stash", "branch", "worktree", "submodule"))
 
