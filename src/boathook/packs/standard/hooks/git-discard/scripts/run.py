@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fnmatch import fnmatch
+from glob import iglob
+from itertools import islice
 
 from call_programs import list_host_programs
 from command_rules import CommandRule, judge_programs
@@ -18,6 +20,7 @@ from places import is_below
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN
+from boathook.shell.found_paths import FoundPath
 from boathook.shell.started_program import Started
 
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
@@ -36,10 +39,13 @@ _Rule = Callable[[GitCall, GitState], str]
 def decide(call: GuardedCall) -> GuardAnswer | None:
     states, saved, older = GitStates(), _SavedWork(call), OlderVersions()
     judges_deletes = call.settings.get("deletes", True)
+    listers: list[GitCall] = []
     for program in list_host_programs(call):
         judges_files = judges_deletes and not saved.has_untracked
         is_delete = program.name.lower() in _DELETERS or is_interpreter(program.name)
         if judges_files and is_delete and (reason := _judge_delete(program, call, states)):
+            return ask(reason)
+        if judges_files and (reason := _judge_listed(program, listers, states)):
             return ask(reason)
         if judges_files and (reason := _judge_overwrite(program, call, states, older)):
             return ask(reason)
@@ -52,6 +58,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             if reason := saved.find_loss(git, state) or saved.find_dropped(git, state):
                 return ask(reason)
             saved.note(git, state)
+            listers += [git] if _lists_work(git) else []
     return judge_programs(filter(_is_in_repository, list_host_programs(call)), _OTHER_SYSTEMS, {})
 
 
@@ -331,14 +338,51 @@ def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str
     return ""
 
 
+def _lists_work(git: GitCall) -> bool:
+    """Whether git prints the names of files that are in no commit."""
+    if git.subcommand == "status":
+        return git.has("-s", "--short", "--porcelain")
+    return git.subcommand == "ls-files" and git.has("-o", "--others") and not git.has("-i", "--ignored")
+
+
+def _judge_listed(program: Started, listers: list[GitCall], states: GitStates) -> str:
+    """Return why to ask about a delete of the files that git lists because they are in no commit."""
+    if program.name not in _FILE_DELETERS:
+        return ""
+    for git in listers:
+        is_status, state = git.subcommand == "status", states.get(git.folder)
+        # In a loop, a word is all that is left of the list.
+        is_found = not is_status and any(isinstance(word, FoundPath) for word in program.words)
+        is_fed = is_found or any(one.words == git.program.words for one in program.substituted)
+        is_lost = is_fed and (state.has_changes(untracked=True) if is_status else state.has_untracked(git.operands))
+        if is_lost:
+            return f"`{program.name}` deletes what `git {git.subcommand}` lists: files that are in no commit. {_SAVE}."
+    return ""
+
+
 def _list_lost(path: str, loss: PathLoss, states: GitStates) -> list[str]:
     """Return a folder with changes or new files, or a new file. One that was committed can be had back."""
+    if not set("*?[").isdisjoint(path) and not os.path.lexists(path):
+        return _list_lost_matches(path, loss, states)
     state = states.get(os.path.dirname(path))
     if os.path.isdir(path):
         is_lost = loss.is_tree and state.has_changes([path], untracked=True)
     else:
         is_lost = _has_content(path) and state.has_untracked([path])
     return [path] if is_lost else []
+
+
+def _list_lost_matches(pattern: str, loss: PathLoss, states: GitStates) -> list[str]:
+    """Return what a pattern stands for that is lost: a new file, or a folder with changes or new files."""
+    if UNKNOWN in pattern:
+        return []
+    folder = pattern[: min(pattern.find(sign) for sign in "*?[" if sign in pattern)].rpartition("/")[0]
+    found = list(islice(iglob(pattern), _MAX_MATCHES))
+    files = [path for path in found if _has_content(path)]
+    new = {*(states.get(folder).list_untracked() or ())} if files else set()
+    folders = [path for path in found if loss.is_tree and os.path.isdir(path) and not os.path.islink(path)]
+    lost = [path for path in files if path in new]
+    return lost or [path for path in folders if states.get(folder).has_changes([path], untracked=True)][:1]
 
 
 def _has_content(path: str) -> bool:
@@ -404,6 +448,9 @@ _OTHER_SYSTEMS = (
         "svn", "cleanup", "deletes files that are in no commit", "`svn status` shows them", needs="--remove-unversioned"
     ),
 )
+# How many files a pattern is looked up for.
+_MAX_MATCHES = 1000
+_FILE_DELETERS = frozenset(("rm", "grm", "srm", "unlink", "shred"))
 _DELETERS = frozenset(
     (
         "rm",
