@@ -144,8 +144,11 @@ class GitState:
         code, output, _ = self._run(["rev-list", "-n", "1", f"refs/heads/{branch}", *others])
         return not output.strip() if code == 0 else None
 
-    def keeps_remote_branch(self, remote: str, branch: str) -> bool | None:
-        """Return whether a branch of a remote is not needed: as far as this clone knows, its commits are also elsewhere in it."""
+    def keeps_remote_branch(self, remote: str, branch: str, *, is_fresh: bool) -> bool | None:
+        """Return whether a branch of a remote is not needed: its commits are also elsewhere in this clone.
+
+        Somebody may have pushed since this clone last looked: unless what it knows is fresh, that cannot be known.
+        """
         # An address may be any repository.
         if not self.is_known or UNKNOWN in remote + branch or not _PLAIN_NAME.fullmatch(remote) or "*" in branch:
             return None
@@ -155,6 +158,8 @@ class GitState:
         if remote not in output.split():
             # A push to it can only fail.
             return True if not os.path.lexists(os.path.join(self.folder, remote)) else None
+        if not is_fresh:
+            return None
         others = [
             "--not",
             "--branches",
