@@ -56,6 +56,8 @@ class GitState:
     def __init__(self, folder: str, limits: GitStates) -> None:
         self.folder, self._limits = folder, limits
         self.is_known = bool(folder) and UNKNOWN not in folder
+        # Whether an earlier part of the same command changes files, which git cannot know yet.
+        self.is_disturbed = False
         self._filters: list[str] | None = None
         self._answers: dict[tuple[str, ...], tuple[int, str, str]] = {}
 
@@ -81,7 +83,7 @@ class GitState:
         code, output, message = self._run(["status", *options, "--", *paths])
         if code != 0:
             return False if _NO_REPOSITORY in message else None
-        return bool(output)
+        return bool(output) or (self.is_disturbed and (None if paths else True))
 
     def has_conflicts(self, paths: Sequence[str]) -> bool | None:
         """Return whether some of these files have two sides that are not merged."""
@@ -125,6 +127,15 @@ class GitState:
         code = self._run(["rev-parse", "--verify", "-q", "--end-of-options", name])[0]
         return code == 0 if code in (0, 1) else None
 
+    def is_other_commit(self, name: str) -> bool:
+        """Return whether a name is that of a commit which is not the current one."""
+        if not self.is_known or UNKNOWN in name:
+            return False
+        here, there = (
+            self._run(["rev-parse", "--verify", "-q", "--end-of-options", f"{one}^{{commit}}"]) for one in ("HEAD", name)
+        )
+        return there[0] == 0 and there[1] != here[1]
+
     def is_merged(self, branch: str) -> bool | None:
         """Return whether all commits of a branch are also on another branch, a tag or a remote."""
         if not self.is_known or UNKNOWN in branch:
@@ -133,8 +144,11 @@ class GitState:
         code, output, _ = self._run(["rev-list", "-n", "1", f"refs/heads/{branch}", *others])
         return not output.strip() if code == 0 else None
 
-    def keeps_remote_branch(self, remote: str, branch: str) -> bool | None:
-        """Return whether a branch of a remote is not needed: as far as this clone knows, its commits are also elsewhere in it."""
+    def keeps_remote_branch(self, remote: str, branch: str, *, is_fresh: bool) -> bool | None:
+        """Return whether a branch of a remote is not needed: its commits are also elsewhere in this clone.
+
+        Somebody may have pushed since this clone last looked: unless what it knows is fresh, that cannot be known.
+        """
         # An address may be any repository.
         if not self.is_known or UNKNOWN in remote + branch or not _PLAIN_NAME.fullmatch(remote) or "*" in branch:
             return None
@@ -144,6 +158,8 @@ class GitState:
         if remote not in output.split():
             # A push to it can only fail.
             return True if not os.path.lexists(os.path.join(self.folder, remote)) else None
+        if not is_fresh:
+            return None
         others = [
             "--not",
             "--branches",

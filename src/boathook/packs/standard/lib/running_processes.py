@@ -68,6 +68,9 @@ def _find_pattern(program: Started) -> re.Pattern[str] | None:
         return None
     if any(UNKNOWN in text or (is_regular and not _is_plain(text)) for text in patterns):
         return None
+    # A path is that of the file which runs, not a name.
+    if program.name == "killall" and any("/" in text for text in arguments.operands):
+        return None
     return re.compile("|".join(patterns if is_regular else map(re.escape, patterns)), re.IGNORECASE)
 
 

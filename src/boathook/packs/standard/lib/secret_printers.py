@@ -70,7 +70,6 @@ _NAMED_ROWS: dict[str, str] = {
     r"|acr credential show|redis list-keys)",
     "gcloud": r"(?:.* )?secrets versions access",
     "vault": r"(?:kv get|read)",
-    "op": r"read ",
     **dict.fromkeys(("doppler", "infisical"), r"secrets get"),
     "chamber": r"read",
     "heroku": r"config:get",

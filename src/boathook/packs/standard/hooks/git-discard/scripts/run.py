@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fnmatch import fnmatch
+from glob import iglob
+from itertools import islice
 
 from call_programs import list_host_programs
 from command_rules import CommandRule, judge_programs
@@ -18,9 +20,11 @@ from places import is_below
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardAnswer, GuardedCall, ask, run_guard
 from boathook.shell.arguments import UNKNOWN
+from boathook.shell.found_paths import FoundPath
 from boathook.shell.started_program import Started
 
 _CHANGES, _THEIR_CHANGES = "changes that are in no commit", "changes in these files that are in no commit"
+_COMMITS = "commits that are on no other branch"
 _SAVE = "Save them first: commit, or `git stash push -u -m NAME`"
 _LOOK = "Look at it first (`git stash show -p`), or make a branch of it (`git stash branch NAME`)"
 _SHELVE = "Save them first: commit, or `hg shelve`"
@@ -35,10 +39,13 @@ _Rule = Callable[[GitCall, GitState], str]
 def decide(call: GuardedCall) -> GuardAnswer | None:
     states, saved, older = GitStates(), _SavedWork(call), OlderVersions()
     judges_deletes = call.settings.get("deletes", True)
+    listers: list[GitCall] = []
     for program in list_host_programs(call):
         judges_files = judges_deletes and not saved.has_untracked
         is_delete = program.name.lower() in _DELETERS or is_interpreter(program.name)
         if judges_files and is_delete and (reason := _judge_delete(program, call, states)):
+            return ask(reason)
+        if judges_files and (reason := _judge_listed(program, listers, states)):
             return ask(reason)
         if judges_files and (reason := _judge_overwrite(program, call, states, older)):
             return ask(reason)
@@ -48,9 +55,10 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             reason = rule(git, state) if rule else ""
             if reason and not saved.covers(git):
                 return ask(reason)
-            if reason := saved.find_loss(git, state):
+            if reason := saved.find_loss(git, state) or saved.find_dropped(git, state):
                 return ask(reason)
-            saved.note(git)
+            saved.note(git, state)
+            listers += [git] if _lists_work(git) else []
     return judge_programs(filter(_is_in_repository, list_host_programs(call)), _OTHER_SYSTEMS, {})
 
 
@@ -61,10 +69,20 @@ class _SavedWork:
         self.has_tracked = self.has_untracked = self._has_added = False
         # Whether the last stash is one that this command made, and whether it has printed what it could apply in reverse.
         self._has_stashed = self._has_diff = False
+        # Whether the current commit has moved on, and whether it has another name now.
+        self._has_committed = self._has_named = False
         # Behind `||` something runs only if it did not work.
         self._is_certain = not any("||" in text for text in call.commands)
 
-    def note(self, git: GitCall) -> None:
+    def note(self, git: GitCall, state: GitState) -> None:
+        self._has_committed = self._has_committed or git.subcommand == "commit"
+        is_name = git.subcommand in ("branch", "tag") and len(git.operands) == 1 and not git.arguments.options
+        self._has_named = self._has_named or (is_name and self._is_certain)
+        if _is_stash(git, "pop"):
+            self.has_tracked = self.has_untracked = False
+            state.is_disturbed = state.is_disturbed or state.has_reference("refs/stash") is not False
+        elif git.subcommand == "reset" and len(git.operands) == 1 and not git.has("--hard", "--merge", "--keep"):
+            state.is_disturbed = state.is_disturbed or state.is_other_commit(git.operands[0])
         if git.subcommand == "stash" and not _is_stash(git, "list", "show"):
             self._has_stashed = not git.operands or _is_stash(git, "push", "save")
         self._has_diff = self._has_diff or git.subcommand == "diff"
@@ -88,6 +106,13 @@ class _SavedWork:
         if self._has_diff and is_reverse and not is_trial and not self.has_tracked:
             return _describe("`git apply -R` of a diff throws away", is_there=state.has_changes())
         return ""
+
+    def find_dropped(self, git: GitCall, state: GitState) -> str:
+        """Return why to ask about a call that drops commits: to save changes does not save these."""
+        rule = _COMMIT_RULES.get(git.subcommand)
+        # A version that is counted from the last commit is another one after a new commit.
+        is_moved = self._has_committed and any(word.startswith(("HEAD", "@")) for word in git.operands)
+        return rule(git, state) if rule and not is_moved and not self._has_named else ""
 
     def covers(self, git: GitCall) -> bool:
         """Whether what a call throws away is saved."""
@@ -117,15 +142,15 @@ def _reset(git: GitCall, state: GitState) -> str:
         return ""
     # It keeps changes, or refuses.
     has_changes = False if git.has("--keep") else state.has_changes()
-    changes = _describe("`git reset --hard` throws away", is_there=has_changes)
+    return _describe("`git reset --hard` throws away", is_there=has_changes)
+
+
+def _reset_commits(git: GitCall, state: GitState) -> str:
     target = git.operands[0] if git.operands else "HEAD"
-    dropped = state.drops_commits(target) if not changes and target != "HEAD" else False
-    return changes or _describe(
-        f"`git reset --{'keep' if git.has('--keep') else 'hard'}` drops",
-        is_there=dropped,
-        what="commits that are on no other branch",
-        save=_BRANCH,
-    )
+    if target == "HEAD" or not git.has("--hard", "--merge", "--keep"):
+        return ""
+    does = f"`git reset --{'keep' if git.has('--keep') else 'hard'}` drops"
+    return _describe(does, is_there=state.drops_commits(target), what=_COMMITS, save=_BRANCH)
 
 
 def _clean(git: GitCall, state: GitState) -> str:
@@ -164,8 +189,6 @@ def _checkout(git: GitCall, state: GitState) -> str:
         return ""
     if git.has("-f", "--force"):
         return _describe("`git checkout -f` throws away", is_there=state.has_changes())
-    if reason := _judge_moved_branch(git, state, "-B"):
-        return reason
     if git.has("-b", "-B", "--detach", "-m", "--merge", "--track", "-t"):
         return ""
     paths = git.arguments.behind or _find_checked_out_paths(operands, state)
@@ -179,7 +202,9 @@ def _find_checked_out_paths(operands: list[str], state: GitState) -> list[str]:
     """Return the operands that are paths: all behind a version, or the first if there is no branch of that name."""
     if not operands:
         return []
-    if operands[0] in _EVERYTHING or operands[0].startswith(("./", "../", "/")):
+    # No branch has these signs in its name.
+    is_pattern = not set("*?[").isdisjoint(operands[0])
+    if is_pattern or operands[0] in _EVERYTHING or operands[0].startswith(("./", "../", "/", ":")):
         return operands
     if len(operands) > 1:
         is_version = state.has_reference(operands[0]) is not False
@@ -194,12 +219,16 @@ def _switch(git: GitCall, state: GitState) -> str:
         return ""
     if git.has("-f", "--force", "--discard-changes"):
         return _describe("`git switch --discard-changes` throws away", is_there=state.has_changes())
-    return _judge_moved_branch(git, state, "-C", "--force-create")
+    return ""
 
 
-def _judge_moved_branch(git: GitCall, state: GitState, *options: str) -> str:
-    """Return why to ask about an option that makes a branch, or moves it if it is there."""
+def _move_branch(git: GitCall, state: GitState) -> str:
+    """An option that makes a branch, or moves it if it is there."""
+    options = ("-B",) if git.subcommand == "checkout" else ("-C", "--force-create")
     names = git.arguments.get(*options)
+    # Git refuses two versions, and what is behind `--` are paths.
+    if len(git.operands) > 1 or git.arguments.behind:
+        return ""
     if not names or state.has_reference(f"refs/heads/{names[-1]}") is False:
         return ""
     if names[-1] == state.get_branch():
@@ -208,7 +237,7 @@ def _judge_moved_branch(git: GitCall, state: GitState, *options: str) -> str:
         is_merged = state.is_merged(names[-1])
         is_there = None if is_merged is None else not is_merged
     does = f"`git {git.subcommand} {options[0]}` drops"
-    return _describe(does, is_there=is_there, what="commits that are on no other branch", save=_BRANCH)
+    return _describe(does, is_there=is_there, what=_COMMITS, save=_BRANCH)
 
 
 def _restore(git: GitCall, state: GitState) -> str:
@@ -287,6 +316,8 @@ _RULES: dict[str, _Rule] = {
     "checkout-index": _checkout_index,
     "submodule": _submodule,
 }
+# What drops commits, which a stash before it does not save.
+_COMMIT_RULES: dict[str, _Rule] = {"reset": _reset_commits, "checkout": _move_branch, "switch": _move_branch}
 # What a stash or commit before them does not save.
 _KEPT_APART = frozenset(("stash", "branch", "worktree", "submodule"))
 
@@ -307,14 +338,51 @@ def _judge_delete(program: Started, call: GuardedCall, states: GitStates) -> str
     return ""
 
 
+def _lists_work(git: GitCall) -> bool:
+    """Whether git prints the names of files that are in no commit."""
+    if git.subcommand == "status":
+        return git.has("-s", "--short", "--porcelain")
+    return git.subcommand == "ls-files" and git.has("-o", "--others") and not git.has("-i", "--ignored")
+
+
+def _judge_listed(program: Started, listers: list[GitCall], states: GitStates) -> str:
+    """Return why to ask about a delete of the files that git lists because they are in no commit."""
+    if program.name not in _FILE_DELETERS:
+        return ""
+    for git in listers:
+        is_status, state = git.subcommand == "status", states.get(git.folder)
+        # In a loop, a word is all that is left of the list.
+        is_found = not is_status and any(isinstance(word, FoundPath) for word in program.words)
+        is_fed = is_found or any(one.words == git.program.words for one in program.substituted)
+        is_lost = is_fed and (state.has_changes(untracked=True) if is_status else state.has_untracked(git.operands))
+        if is_lost:
+            return f"`{program.name}` deletes what `git {git.subcommand}` lists: files that are in no commit. {_SAVE}."
+    return ""
+
+
 def _list_lost(path: str, loss: PathLoss, states: GitStates) -> list[str]:
     """Return a folder with changes or new files, or a new file. One that was committed can be had back."""
+    if not set("*?[").isdisjoint(path) and not os.path.lexists(path):
+        return _list_lost_matches(path, loss, states)
     state = states.get(os.path.dirname(path))
     if os.path.isdir(path):
         is_lost = loss.is_tree and state.has_changes([path], untracked=True)
     else:
         is_lost = _has_content(path) and state.has_untracked([path])
     return [path] if is_lost else []
+
+
+def _list_lost_matches(pattern: str, loss: PathLoss, states: GitStates) -> list[str]:
+    """Return what a pattern stands for that is lost: a new file, or a folder with changes or new files."""
+    if UNKNOWN in pattern:
+        return []
+    folder = pattern[: min(pattern.find(sign) for sign in "*?[" if sign in pattern)].rpartition("/")[0]
+    found = list(islice(iglob(pattern), _MAX_MATCHES))
+    files = [path for path in found if _has_content(path)]
+    new = {*(states.get(folder).list_untracked() or ())} if files else set()
+    folders = [path for path in found if loss.is_tree and os.path.isdir(path) and not os.path.islink(path)]
+    lost = [path for path in files if path in new]
+    return lost or [path for path in folders if states.get(folder).has_changes([path], untracked=True)][:1]
 
 
 def _has_content(path: str) -> bool:
@@ -380,6 +448,9 @@ _OTHER_SYSTEMS = (
         "svn", "cleanup", "deletes files that are in no commit", "`svn status` shows them", needs="--remove-unversioned"
     ),
 )
+# How many files a pattern is looked up for.
+_MAX_MATCHES = 1000
+_FILE_DELETERS = frozenset(("rm", "grm", "srm", "unlink", "shred"))
 _DELETERS = frozenset(
     (
         "rm",

@@ -17,7 +17,7 @@ from boathook.shell.arguments import UNKNOWN
 # Branches that nobody pushes over; patterns are allowed.
 _PROTECTED = ("main", "master")
 _LEASE = "`git push --force-with-lease` does it only if nobody else has pushed since"
-_STAYS = "Ask whether it may go; its pull request keeps a copy on most hosts"
+_STAYS = "Ask whether it may go. With `--force-with-lease` it goes only if nobody else has pushed since"
 _BACKUP = "Make a backup first (`git clone --mirror . ../backup.git`), and ask"
 _KEEP = "Leave it to `git gc`, which keeps what is younger than two weeks"
 _NOW = frozenset(("now", "all", "0", "never", "1.second.ago", "0.seconds.ago"))
@@ -58,7 +58,11 @@ def _push(git: GitCall, protected: Sequence[str]) -> GuardAnswer | None:
         return ask(
             "`git push --mirror` overwrites and deletes every branch and tag of the remote. Push what you mean by name."
         )
-    return _judge_targets(git, "overwrites", forced, _LEASE, protected) if forced else None
+    if forced:
+        return _judge_targets(git, "overwrites", forced, _LEASE, protected)
+    if git.has("--prune"):
+        return ask("`git push --prune` deletes every branch of the remote that is not in this clone. Name what may go.")
+    return None
 
 
 def _list_specs(git: GitCall) -> list[str]:
@@ -67,7 +71,7 @@ def _list_specs(git: GitCall) -> list[str]:
 
 
 def _judge_deleted(git: GitCall, protected: Sequence[str], *, knows_remotes: bool) -> GuardAnswer | None:
-    """Object to branches that a push deletes, unless all their commits are also elsewhere in this clone."""
+    """Object to branches that a push deletes, unless all their commits are also elsewhere in this clone, and a lease says so."""
     specs = _list_specs(git)
     deleted = specs if git.has("-d", "--delete") else [spec[1:] for spec in specs if re.fullmatch(r":.+", spec)]
     if not deleted or git.has("-n", "--dry-run"):
@@ -78,7 +82,12 @@ def _judge_deleted(git: GitCall, protected: Sequence[str], *, knows_remotes: boo
         knows_remotes and not git.settings and not any(name.startswith("GIT_") for name, _ in git.program.variables)
     )
     state = GitStates().get(git.folder if is_plain else UNKNOWN)
-    is_kept = all(state.keeps_remote_branch(remote, spec.removeprefix("refs/heads/")) for spec in deleted)
+    # What this clone knows of the remote may be old; with a lease the remote compares it.
+    leases = [] if _has_exactly(git, "-f", "--force") else git.arguments.get("--force-with-lease")
+    is_kept = all(
+        state.keeps_remote_branch(remote, spec.removeprefix("refs/heads/"), is_fresh=_is_leased(spec, leases))
+        for spec in deleted
+    )
     return None if is_kept and answer.decision != "block" else answer
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from argument_list import ArgumentList
 from call_programs import list_host_programs
 from command_rules import CommandRule, ProgramOptions, judge_programs
@@ -20,7 +22,7 @@ _RULES = (
         "",
         "ends every process that matches, also those of other people and programs",
         _BY_ID,
-        unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2 -HUP -SIGHUP",
+        unless="-0 -l --list -i --interactive -L -CONT -SIGCONT -WINCH -USR1 -USR2",
     ),
     CommandRule(
         "Stop-Process stop-process spps",
@@ -90,6 +92,16 @@ _RULES = (
     CommandRule("init telinit", "0|1|6|s|S", "takes the machine down", _LATER),
 )
 _BY_NAME = ("pkill", "killall")
+# Programs that read their settings again at the signal HUP, which ends most others.
+_RELOADING = frozenset(
+    "nginx httpd apache2 haproxy sshd rsyslogd syslogd syslog-ng dnsmasq named unbound dovecot squid inetd xinetd cron crond"
+    " dockerd containerd postgres mysqld mariadbd php-fpm gunicorn uwsgi prometheus alertmanager telegraf fluentd vault consul"
+    " smbd nmbd cupsd snmpd mDNSResponder".split()
+)
+_HUP = frozenset(("-HUP", "-SIGHUP", "-1", "--signal=HUP", "--signal=SIGHUP"))
+_HUP_PAIRS = frozenset(("-s HUP", "-s SIGHUP", "--signal HUP", "--signal SIGHUP"))
+# Programs that print the ids of processes by name, and the one that ends the same ones.
+_FINDERS = {"pgrep": "pkill", "pidof": "killall"}
 _OPTIONS = {
     "systemctl": ProgramOptions("-H --host -M --machine -t --type -s --signal -n --lines -o --output -p --property"),
     "killall": ProgramOptions("-s --signal -u --user -o --older-than -y --younger-than"),
@@ -101,12 +113,35 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     folders = [folder for folder in (call.project, call.work_dir) if folder.strip("/")]
     programs = [
         program
-        for program in list_host_programs(call)
-        if program.name not in _BY_NAME or not ends_only_own(program, folders)
+        for program in map(_find_by_name, list_host_programs(call))
+        if program.name not in _BY_NAME or not (_is_reloading(program) or ends_only_own(program, folders))
     ]
     if any(_ends_everything(program) for program in programs):
         return ask(f"`kill -1` as a target ends every process of the user. {_BY_ID}.")
     return judge_programs(map(_find_service, programs), _RULES, _OPTIONS)
+
+
+def _find_by_name(program: Started) -> Started:
+    """Return `kill $(pgrep NAME)` and `pidof NAME | xargs kill` as the calls of `pkill` and `killall` that they are."""
+    finder = next((one for one in program.substituted if one.name in _FINDERS), None)
+    # Of the children of a process it is known whose they are.
+    if program.name != "kill" or finder is None or ArgumentList(finder.words[1:]).has("-P", "--parent"):
+        return program
+    words = program.words[1:]
+    values = ArgumentList(words, "-s -n --signal").get("-s", "-n", "--signal")
+    signals = [f"-{value}" for value in values] or [word for word in words[:1] if re.fullmatch(r"-\w+", word)]
+    # What is printed beside the ids does not matter.
+    shown = [re.sub(r"^-[la]*(?=\w*$)", "-", word) for word in finder.words[1:]]
+    found = [word for word in shown if word != "-" and (finder.name == "pgrep" or not word.startswith("-"))]
+    return program.replace(words=(_FINDERS[finder.name], *signals, *found))
+
+
+def _is_reloading(program: Started) -> bool:
+    """Whether programs are only told to read their settings again."""
+    words = program.words[1:]
+    names = [word for word in words if not word.startswith("-") and word not in ("HUP", "SIGHUP")]
+    is_told = not _HUP.isdisjoint(words) or any(f"{a} {b}" in _HUP_PAIRS for a, b in zip(words, words[1:], strict=False))
+    return is_told and bool(names) and _RELOADING.issuperset(names)
 
 
 def _find_service(program: Started) -> Started:
