@@ -110,7 +110,9 @@ def _choose_present_agents(options: InstallOptions) -> list[str]:
     agents = find_present_agents(resolve_install_target(USER, None, options.state), registry)
     names = [agent.setup.name for agent in agents]
     if not names:
-        raise ConfigError(f"{NO_AGENT_FOUND}. Install one, or name it: boathook install AGENT (boathook hosts lists them)")
+        raise ConfigError(
+            f"{NO_AGENT_FOUND}. Install one, or name it: boathook install AGENT (boathook hosts lists them)"
+        )
     if options.yes or options.as_json:
         raise click.UsageError(f"name an agent: {', '.join(names)} are here. For all of them: boathook setup --yes")
     echo(f"Agents on this machine: {', '.join(names)}. For all of them, with guards: boathook setup", "bold")

@@ -96,7 +96,9 @@ def set_up(
     plan = plan_setup(state, hosts=hosts, with_pack=not no_pack)
     if not plan.agents:
         ways = "Install one and run this again, or name it: boathook setup --agent AGENT (boathook hosts lists them)"
-        raise ConfigError(f"{NO_AGENT_FOUND}. {ways}. For agents written in Python: boathook pack add boathook/standard")
+        raise ConfigError(
+            f"{NO_AGENT_FOUND}. {ways}. For agents written in Python: boathook pack add boathook/standard"
+        )
     if sources:
         plan = plan.replace(sources=plan_sources(sources))
     return _set_up(plan, options)
