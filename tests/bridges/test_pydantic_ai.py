@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -184,6 +184,30 @@ def test_a_tool_that_needs_approval_itself_and_a_hook_that_asks_are_two_question
         result = asyncio.run(agent.run(message_history=result.all_messages(), deferred_tool_results=results))
     assert reasons == ["", "the hook asks, too"]
     assert stage.ran == ["git push"]
+
+
+def test_an_approval_that_the_tool_wanted_says_nothing_about_the_next_call(hooks: Hooks) -> None:
+    ran: list[str] = []
+    hooks.before_tool(lambda context: Outcome.ask("once more?") if ran else None)
+
+    def deploy(context: RunContext[None], target: str) -> str:
+        if not context.tool_call_approved:
+            raise ApprovalRequired
+        ran.append(target)
+        return "deployed"
+
+    calls = [(Call("deploy", {"target": "prod"}, call_id),) for call_id in ("call-1", "call-2")]
+    agent: Agent[None, Any] = Agent(
+        make_model(Script(*calls, "done")),
+        tools=[deploy],
+        output_type=[str, DeferredToolRequests],
+        capabilities=[Guarded(hooks)],
+    )
+    first = asyncio.run(agent.run("go"))
+    results = first.output.build_results(approve_all=True)
+    second = asyncio.run(agent.run(message_history=first.all_messages(), deferred_tool_results=results))
+    assert [each["reason"] for each in second.output.metadata.values()] == ["once more?"]
+    assert ran == ["prod"]
 
 
 # Arguments and results
