@@ -57,13 +57,17 @@ class GitState:
         self.folder, self._limits = folder, limits
         self.is_known = bool(folder) and UNKNOWN not in folder
         # Whether an earlier part of the same command changes files, which git cannot know yet.
-        self.is_disturbed = False
+        self._is_disturbed = False
         self._filters: list[str] | None = None
         self._answers: dict[tuple[str, ...], tuple[int, str, str]] = {}
 
     def get_other(self, path: str) -> GitState:
         """Return the state of another folder, by a path from this one."""
         return self._limits.get(path if path.startswith("/") else f"{self.folder}/{path}")
+
+    def note_changes(self) -> None:
+        """Note that files will have changes by the time that the next part of the command runs."""
+        self._is_disturbed = True
 
     def is_repository(self) -> bool | None:
         """Return whether the folder is in a work tree; git itself would refuse to work where it is not."""
@@ -83,7 +87,7 @@ class GitState:
         code, output, message = self._run(["status", *options, "--", *paths])
         if code != 0:
             return False if _NO_REPOSITORY in message else None
-        return bool(output) or (self.is_disturbed and (None if paths else True))
+        return bool(output) or (self._is_disturbed and (None if paths else True))
 
     def has_conflicts(self, paths: Sequence[str]) -> bool | None:
         """Return whether some of these files have two sides that are not merged."""
@@ -132,7 +136,8 @@ class GitState:
         if not self.is_known or UNKNOWN in name:
             return False
         here, there = (
-            self._run(["rev-parse", "--verify", "-q", "--end-of-options", f"{one}^{{commit}}"]) for one in ("HEAD", name)
+            self._run(["rev-parse", "--verify", "-q", "--end-of-options", f"{one}^{{commit}}"])
+            for one in ("HEAD", name)
         )
         return there[0] == 0 and there[1] != here[1]
 

@@ -70,6 +70,8 @@ _NAMED_ROWS: dict[str, str] = {
     r"|acr credential show|redis list-keys)",
     "gcloud": r"(?:.* )?secrets versions access",
     "vault": r"(?:kv get|read)",
+    # These are the names of the vaults that belong to one person.
+    "op": r"read (?!(?:.* )?op://(?i:private|personal|employee)/)",
     **dict.fromkeys(("doppler", "infisical"), r"secrets get"),
     "chamber": r"read",
     "heroku": r"config:get",

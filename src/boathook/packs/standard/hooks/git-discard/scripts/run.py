@@ -80,9 +80,8 @@ class _SavedWork:
         self._has_named = self._has_named or (is_name and self._is_certain)
         if _is_stash(git, "pop"):
             self.has_tracked = self.has_untracked = False
-            state.is_disturbed = state.is_disturbed or state.has_reference("refs/stash") is not False
-        elif git.subcommand == "reset" and len(git.operands) == 1 and not git.has("--hard", "--merge", "--keep"):
-            state.is_disturbed = state.is_disturbed or state.is_other_commit(git.operands[0])
+        if _leaves_changes(git, state):
+            state.note_changes()
         if git.subcommand == "stash" and not _is_stash(git, "list", "show"):
             self._has_stashed = not git.operands or _is_stash(git, "push", "save")
         self._has_diff = self._has_diff or git.subcommand == "diff"
@@ -123,6 +122,13 @@ class _SavedWork:
 
 def _is_stash(git: GitCall, *names: str) -> bool:
     return git.subcommand == "stash" and bool(git.operands) and git.operands[0] in names
+
+
+def _leaves_changes(git: GitCall, state: GitState) -> bool:
+    """Whether files have changes after a call, though they may have none before: of a stash, or of commits taken back."""
+    if git.subcommand == "reset" and len(git.operands) == 1 and not git.has("--hard", "--merge", "--keep"):
+        return state.is_other_commit(git.operands[0])
+    return _is_stash(git, "pop") and state.has_reference("refs/stash") is not False
 
 
 def _stashes_all(git: GitCall) -> bool:

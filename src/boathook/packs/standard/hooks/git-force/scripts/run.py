@@ -60,7 +60,10 @@ def _push(git: GitCall, protected: Sequence[str]) -> GuardAnswer | None:
         )
     if forced:
         return _judge_targets(git, "overwrites", forced, _LEASE, protected)
-    if git.has("--prune"):
+    # Without a pattern, nothing but what is pushed is compared.
+    has_pattern = any("*" in spec or UNKNOWN in spec or spec in (":", "+:") for spec in specs)
+    is_matching = git.settings.get("push.default") == "matching" and not specs
+    if git.has("--prune") and (has_pattern or is_matching or git.has("--all", "--branches")):
         return ask("`git push --prune` deletes every branch of the remote that is not in this clone. Name what may go.")
     return None
 

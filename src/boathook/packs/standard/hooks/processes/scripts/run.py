@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from argument_list import ArgumentList
 from call_programs import list_host_programs
@@ -94,9 +95,14 @@ _RULES = (
 _BY_NAME = ("pkill", "killall")
 # Programs that read their settings again at the signal HUP, which ends most others.
 _RELOADING = frozenset(
-    "nginx httpd apache2 haproxy sshd rsyslogd syslogd syslog-ng dnsmasq named unbound dovecot squid inetd xinetd cron crond"
-    " dockerd containerd postgres mysqld mariadbd php-fpm gunicorn uwsgi prometheus alertmanager telegraf fluentd vault consul"
-    " smbd nmbd cupsd snmpd mDNSResponder".split()
+    (
+        *("nginx", "httpd", "apache2", "haproxy", "sshd", "rsyslogd", "syslogd"),
+        *("syslog-ng", "dnsmasq", "named", "unbound", "dovecot", "squid", "inetd"),
+        *("xinetd", "cron", "crond", "dockerd", "containerd", "postgres", "mysqld"),
+        *("mariadbd", "php-fpm", "gunicorn", "uwsgi", "prometheus", "alertmanager", "telegraf"),
+        *("fluentd", "vault", "consul", "smbd", "nmbd", "cupsd", "snmpd"),
+        *("mDNSResponder",),
+    )
 )
 _HUP = frozenset(("-HUP", "-SIGHUP", "-1", "--signal=HUP", "--signal=SIGHUP"))
 _HUP_PAIRS = frozenset(("-s HUP", "-s SIGHUP", "--signal HUP", "--signal SIGHUP"))
@@ -140,7 +146,7 @@ def _is_reloading(program: Started) -> bool:
     """Whether programs are only told to read their settings again."""
     words = program.words[1:]
     names = [word for word in words if not word.startswith("-") and word not in ("HUP", "SIGHUP")]
-    is_told = not _HUP.isdisjoint(words) or any(f"{a} {b}" in _HUP_PAIRS for a, b in zip(words, words[1:], strict=False))
+    is_told = not _HUP.isdisjoint(words) or any(f"{a} {b}" in _HUP_PAIRS for a, b in pairwise(words))
     return is_told and bool(names) and _RELOADING.issuperset(names)
 
 
