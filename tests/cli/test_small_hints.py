@@ -199,7 +199,7 @@ def test_a_short_option_shows_the_version(project):
 def test_log_explains_why_a_hook_may_have_no_records(project):
     project.write_hook("guard", fields={"matcher": "{tool: Never}"})
     assert project.run("log", "--hook", "guard").stdout.count("\n") == 1
-    assert "there is no hook 'gaurd' here: did you mean 'guard'?" in project.run("log", "--hook", "gaurd").stdout
+    assert "There is no hook 'gaurd' here: did you mean 'guard'?" in project.run("log", "--hook", "gaurd").stdout
     project.write_hooks_toml("user", '[[hooks.disable]]\nname = "guard"\n')
     assert "guard does not run here: disabled: disabled by" in project.run("log", "--hook", "guard").stdout
 
@@ -212,3 +212,8 @@ def test_the_name_of_a_pack_in_place_of_its_hooks_is_explained(project):
 
 def test_an_agent_that_is_nearly_known_is_suggested_to_convert(project):
     assert "did you mean 'claude'?" in project.run("convert", "to-hookmd", "--from", "claud").stderr
+
+
+def test_an_option_in_place_of_an_argument_is_explained(project):
+    assert "No such option '--hook'. Write the HOOK without it." in project.run("doctor", "--hook", "guard").stderr
+    assert "Write the" not in project.run("doctor", "--nonsense").stderr

@@ -57,6 +57,8 @@ class CommandTable(click.Group):
         """Run a command; what it returns is the exit code."""
         try:
             code = super().invoke(ctx)
+        except click.NoSuchOption as error:
+            raise _add_argument_hint(error) from None
         except ImportError as error:
             click.echo(f"boathook: this installation is incomplete ({error}). Install boathook again", err=True)
             code = 1
@@ -68,6 +70,15 @@ class CommandTable(click.Group):
             click.echo(f"boathook: {error}", err=True)
             code = 1
         ctx.exit(code or 0)
+
+
+def _add_argument_hint(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Say that a word needs no option, if the command takes it as an argument: `doctor --hook guard`."""
+    word = error.option_name.lstrip("-").upper()
+    params = error.ctx.command.params if error.ctx is not None else []
+    if any(isinstance(one, click.Argument) and word in (one.metavar or "") for one in params):
+        error.message += f" Write the {word} without it."
+    return error
 
 
 @click.group(

@@ -135,7 +135,8 @@ def _explain_no_records(name: str, project: str | None) -> str:
     hooks = load_catalog(Path(project) if project else None).hooks
     found = match_hook_names(hooks, name)
     if not found:
-        return f"In this folder, {make_unknown_hook_error(hooks, name)}"
+        text = str(make_unknown_hook_error(hooks, name))
+        return text[0].upper() + text[1:]
     silent = next((hook for hook in found if hook.state != ARMED), None)
     return f"{silent.name} does not run here: {silent.state_text}" if silent and len(found) == 1 else ""
 
