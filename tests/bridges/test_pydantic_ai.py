@@ -186,7 +186,7 @@ def test_a_tool_that_needs_approval_itself_and_a_hook_that_asks_are_two_question
     assert stage.ran == ["git push"]
 
 
-def test_an_approval_that_the_tool_wanted_says_nothing_about_the_next_call(hooks: Hooks) -> None:
+def test_an_approval_that_the_tool_wanted_does_not_count_for_the_next_call(hooks: Hooks) -> None:
     ran: list[str] = []
     hooks.before_tool(lambda context: Outcome.ask("once more?") if ran else None)
 

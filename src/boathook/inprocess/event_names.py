@@ -6,6 +6,7 @@ import difflib
 from typing import Literal
 
 from boathook.core.event import SPELLINGS, EventKind
+from boathook.core.near_words import ask_if_meant
 from boathook.errors import UnknownEvent
 
 SessionEvent = Literal[
@@ -111,5 +112,6 @@ def find_event(name: str | EventKind) -> EventKind:
     if kind is None:
         folded = {spelling.lower(): spelling for spelling in _KINDS}
         near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-        raise UnknownEvent(name, folded[near[0]] if near else None)
+        nearest = folded[near[0]] if near else ""
+        raise UnknownEvent(name, nearest or None, ask_if_meant(nearest) if nearest else "")
     return kind
