@@ -23,6 +23,11 @@ _ONE_WORD, _WORDS = re.compile(_WORD, re.ASCII), re.compile(rf"{_WORD}(?: {_WORD
 _QUOTES = re.compile(r"""'([^']*)'|"(')\"""")
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] && exit 0; ')
 _TESTS = re.compile(rf"(?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII)
+_CLIENT_CALL = re.compile(
+    rf"\[ -x ({_WORD}) \] && \[ -s {_WORD} \] && (?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII
+)
+_NEXT_CALL = "; [ -x "
+_CLIENT_PATH = re.compile(r".*/boathook/warm/client'?", re.DOTALL)
 _FALLBACK = re.compile(rf"; {_PRINT}(?: >&2(?:; {_PRINT})?)?(?:; exit [0-9]+)?\Z", re.ASCII)
 
 
@@ -33,11 +38,20 @@ class InstalledCommand(Value):
     event: str
 
 
-def write_installed_line(words: list[str], fallback: Exit, unless_variable: str = "") -> str:
-    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing or empty."""
+def write_installed_line(words: list[str], fallback: Exit, unless_variable: str = "", client: str = "") -> str:
+    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing or empty.
+
+    A client of the warm engine is given the command, which it starts itself if it must; without that file nothing changes.
+    """
     # Shells that are not like sh take it, too: Codex starts the person's own one. `exec`, so that signals reach the engine.
     guard = f'[ -n "${unless_variable}" ] && exit 0; ' if unless_variable else ""
-    return f"{guard}{_write_tests(words)}{shlex.join(words)}; {_write_fallback(fallback)}"
+    first = _write_client_call(client, words) if client else ""
+    return f"{guard}{first}{_write_tests(words)}{shlex.join(words)}; {_write_fallback(fallback)}"
+
+
+def _write_client_call(client: str, words: list[str]) -> str:
+    program = shlex.quote(client)
+    return f"[ -x {program} ] && [ -s {program} ] && {_write_tests(words)}{program} {shlex.join(words)}; "
 
 
 def _write_tests(words: list[str]) -> str:
@@ -69,13 +83,20 @@ def parse_command(text: object) -> InstalledCommand | None:
 @functools.cache
 def _parse_line(text: str) -> InstalledCommand | None:
     guard = _GUARD.match(text)
-    line = text[guard.end() :] if guard else text
+    whole = text[guard.end() :] if guard else text
+    client = _CLIENT_CALL.match(whole)
+    line = whole[whole.find(_NEXT_CALL, client.end()) + 2 :] if client else whole
     tests, fallback = _TESTS.match(line), _FALLBACK.search(line)
     if tests is None or fallback is None or fallback.start() < tests.end():
         return None
     call = line[tests.end() : fallback.start()]
-    command = parse_call(call)
-    return command if command is not None and _write_tests(_split_words(call)) == tests.group() else None
+    command, words = parse_call(call), _split_words(call)
+    if command is None or _write_tests(words) != tests.group():
+        return None
+    # The client is called with these very words, or it would do something else.
+    first = _write_client_call(next(iter(_split_words(client[1])), ""), words) if client else ""
+    is_ours = whole == first + line and (client is None or bool(_CLIENT_PATH.fullmatch(client[1])))
+    return command if is_ours else None
 
 
 def parse_call(call: str) -> InstalledCommand | None:
