@@ -31,7 +31,7 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
 test test-documents test-installed test-remote test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not warm'
 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
@@ -44,6 +44,9 @@ test-installed: $(READY) ## installations: the README word for word, with a whee
 
 test-remote: $(READY) ## hooks that ask a model or a server, on loopback
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'remote and not long'
+
+test-warm: $(READY) ## the warm engine: every vector, 500 callers at once, 10,000 events
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m warm
 
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py
@@ -116,4 +119,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs picture site snapshots format clean
+.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-warm test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all docs picture site snapshots format clean
