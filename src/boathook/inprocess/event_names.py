@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Literal
 
 from boathook.core.event import SPELLINGS, EventKind
-from boathook.core.near_words import ask_if_meant
+from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.errors import UnknownEvent
 
 SessionEvent = Literal[
@@ -110,8 +109,6 @@ def find_event(name: str | EventKind) -> EventKind:
         return name
     kind = _KINDS.get(name)
     if kind is None:
-        folded = {spelling.lower(): spelling for spelling in _KINDS}
-        near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-        nearest = folded[near[0]] if near else ""
-        raise UnknownEvent(name, nearest or None, ask_if_meant(nearest) if nearest else "")
+        near = find_near_word(name, _KINDS)
+        raise UnknownEvent(name, near or None, ask_if_meant(near) if near else "")
     return kind
