@@ -100,6 +100,7 @@ async def _run_on_thread(work: Callable[[], Any]) -> Any:
 
 
 def make_tool(function: Callable[..., Any], *, needs_permission: bool = False) -> Tool:
+    """Return a function as a tool: its name, its docstring and its parameters describe it to the model."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     hints: dict[str, Any] = {}

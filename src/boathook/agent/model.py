@@ -44,10 +44,16 @@ class ToolSpec:
 
 
 class Model(Protocol):
-    @property
-    def name(self) -> str: ...
+    """What the agent asks: a name, and a reply to a conversation."""
 
-    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply: ...
+    @property
+    def name(self) -> str:
+        """Return the name that records and requests use."""
+        ...
+
+    async def reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
+        """Return the next text or tool calls for a conversation."""
+        ...
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -77,7 +77,8 @@ def _add_argument_hint(error: click.NoSuchOption) -> click.NoSuchOption:
     word = error.option_name.lstrip("-").upper()
     params = error.ctx.command.params if error.ctx is not None else []
     if any(isinstance(one, click.Argument) and word in (one.metavar or "") for one in params):
-        error.message += f" Write the {word} without it."
+        message = f"{error.message} Write the {word} without it."
+        return click.NoSuchOption(error.option_name, message, error.possibilities, error.ctx)
     return error
 
 
