@@ -35,6 +35,7 @@ from boathook.agent import adapters, model, state
 from boathook.agent.adapters import ContinuationCriteriaAdapter, StateProcessorAdapter
 from boathook.agent.model import Message
 from boathook.agent.scripted import Move
+from boathook.inprocess import hook_types
 from boathook.inprocess import hooks as declared
 from tests.examples.example_project import ROOT
 
@@ -92,7 +93,7 @@ def test_an_agent_is_built_with_a_guard_a_note_at_the_start_and_an_alarm_for_fai
 
     agent = (
         builder(*calls("shred notes", "cat notes")[:2], ConnectionError("the model is away"))
-        .on_before_tool_use(guard, priority=100, matcher="bash")
+        .on_before_tool_use(guard, priority=100, match="bash")
         .on_execution_start(note)
         .on_agent_failed(alarm)
         .build()
@@ -239,7 +240,7 @@ def test_any_callable_is_a_matcher() -> None:
     def urgent(context: boathook.Context) -> bool:
         return bool(context.get("urgent"))
 
-    made = builder(*calls("a"), *calls("b")).on_before_tool_use(lambda _: Outcome.block("first ask"), matcher=urgent)
+    made = builder(*calls("a"), *calls("b")).on_before_tool_use(lambda _: Outcome.block("first ask"), match=urgent)
     agent = made.on_execution_start(lambda context: context.with_metadata("urgent", context.prompt == "now!")).build()
     with agent.session() as session:
         session.run("now!")
@@ -543,7 +544,7 @@ def test_every_name_in_the_table_of_names_exists() -> None:
     table = (ROOT / "docs" / "reference" / "from-hookstack.md").read_text(encoding="utf-8")
     rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|") and "---" not in line]
     named = {name for row in rows for name in re.findall(r"`([A-Z]\w+(?:\.\w+)*)", row)}
-    homes = (boathook, adapters, model, state, declared)
+    homes = (boathook, adapters, model, state, declared, hook_types)
     missing = []
     for name in sorted(named - set(boathook.core.event.SPELLINGS)):
         first, *rest = name.split(".")
