@@ -23,7 +23,7 @@ def test_a_version_within_the_limits_is_returned(installed, version):
 
 
 @pytest.mark.parametrize("version", ["1.3.9", "2.0", "2.1.0b1", "0.9"])
-def test_another_version_is_an_error_that_says_what_to_install(installed, version):
+def test_another_version_is_an_error_with_what_to_install(installed, version):
     installed(version)
     with pytest.raises(ConfigError, match=rf"langchain 1.4 or newer, and older than 2, but {version}") as raised:
         framework.require_version("langchain", "1.4", before="2")

@@ -319,7 +319,7 @@ def test_a_gate_inside_may_refuse_more_often_than_the_one_around_it(way):
 
 
 @pytest.mark.parametrize("form", ["says no", "fails", "around says no", "around fails"])
-def test_each_gate_has_its_own_rounds_whatever_way_it_refuses(way, form):
+def test_each_gate_has_its_own_rounds_in_any_way_it_refuses(way, form):
     hooks = Hooks(on_failure="block")
 
     def refuse(_context):

@@ -61,12 +61,12 @@ def test_file_hooks_and_the_person_come_with_a_collection_if_there_are_none(proj
 def test_hooks_that_a_builder_gets_twice_run_once():
     notes = []
     hooks = collect(notes, "one")
-    model = ScriptedModel([ToolCall("say", {}), "done"])
-    AgentBuilder().with_model(model).with_tools(say).with_hooks(hooks).with_hooks(hooks).build().run("go")
+    model = ScriptedModel([ToolCall("greet", {}), "done"])
+    AgentBuilder().with_model(model).with_tools(greet).with_hooks(hooks).with_hooks(hooks).build().run("go")
     assert notes == ["one"]
 
 
-def say() -> str:
+def greet() -> str:
     return "hello"
 
 

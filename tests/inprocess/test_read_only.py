@@ -100,7 +100,7 @@ def test_any_mapping_becomes_read_only_and_frozen_ones_stay_the_same():
     assert context.after(1).args is context.args is frozen
 
 
-def test_objects_that_contain_themselves_are_no_trouble():
+def test_objects_that_contain_themselves_can_be_frozen():
     args: dict[str, Any] = {"n": 1}
     args["self"] = [args]
     frozen = freeze_arguments(args)
@@ -121,7 +121,7 @@ def test_objects_that_cannot_be_compared_are_copied():
     assert thaw_arguments(freeze_arguments({"items": [odd]}))["items"][0] is odd
 
 
-def test_very_deep_arguments_are_no_trouble():
+def test_very_deep_arguments_can_be_frozen():
     value: Any = []
     for _ in range(5000):
         value = [value]

@@ -68,7 +68,7 @@ def test_a_question_of_a_script_is_asked_once_and_the_script_runs_once(project, 
     assert len(read_seen(project)) == 1
 
 
-def test_a_question_of_a_script_blocks_if_nobody_can_ask(hooks):
+def test_a_question_of_a_script_blocks_if_no_person_can_be_asked(hooks):
     assert hooks.run().before(ToolCall("bash", {"cmd": "maybe"})).text == "sure? (no person can be asked)"
 
 

@@ -231,7 +231,7 @@ def test_a_refused_stop_has_feedback_and_is_counted_per_turn(do, hooks):
     assert counts == [0, 1, 2, 3, 0]
 
 
-def test_a_stop_that_cannot_be_refused_says_so(do, hooks):
+def test_a_stop_that_cannot_be_refused_has_a_message(do, hooks):
     hooks.before_stop(lambda _: Outcome.block("tests fail"))
     run = hooks.run()
     outcome = do(run, "stop", "x", can_continue=False)
@@ -358,7 +358,7 @@ def asking(hooks):
 
 
 @pytest.mark.parametrize("method", ["tool", "before", "decide"])
-def test_a_question_blocks_if_nobody_can_ask(do, hooks, asking, method):
+def test_a_question_blocks_if_no_person_can_be_asked(do, hooks, asking, method):
     arguments = (LS, pytest.fail) if method == "tool" else (LS,)
     outcome = do(hooks.run(), method, *arguments)
     assert (outcome.proceeds, outcome.is_blocked, outcome.ask) == (False, True, None)
@@ -414,7 +414,7 @@ def test_a_decision_is_used_when_the_call_is_made(do, hooks, asking, events):
     assert events == ["pre-tool-call", "permission-request", "post-tool-call"]
 
 
-def test_an_answer_about_one_input_says_nothing_about_another(do, hooks, asking):
+def test_an_answer_about_one_input_does_not_count_for_another(do, hooks, asking):
     run = hooks.run(can_ask=True)
     run.answer(do(run, "tool", LS, pytest.fail).ask.token, True)
     other = ToolCall("list", {"where": "/etc"}, "c1")
@@ -586,7 +586,7 @@ def test_a_run_that_has_ended_cannot_begin_again(do, hooks):
         do(run, "prompt", "hi")
 
 
-def test_the_end_of_a_session_says_what_ended_it(do, hooks):
+def test_the_end_of_a_session_has_what_ended_it(do, hooks):
     seen = []
     hooks.session_end(lambda context: seen.append((context.exit_reason, context.total_steps)))
     run = hooks.run()

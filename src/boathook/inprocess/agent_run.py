@@ -135,7 +135,7 @@ class AgentRun(RunState[StateT]):
         return await self.async_flow.fire(context)
 
     def failed(self, error: BaseException) -> None:
-        """End the turn because of an error: hooks hear of the failure, then of the end of the turn."""
+        """End the turn because of an error: hooks learn of the failure, then of the end of the turn."""
         run_sync(self.sync_flow.failed(error))
 
     async def afailed(self, error: BaseException) -> None:
