@@ -73,6 +73,11 @@ def imported(name: str, patch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     patch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
+    # Another folder of hooks may have a module of the same name.
+    for found in [
+        key for key, one in sys.modules.items() if str(getattr(one, "__file__", "")).startswith(f"{scripts}/")
+    ]:
+        del sys.modules[found]
     return module
 
 

@@ -327,7 +327,7 @@ def test_list_explain_doctor_status_and_log_know_its_hooks(pack):
     assert rows == {"acme/guards:a": "armed", "acme/guards:b": "disabled"}
     assert pack.dispatch("by hook_entry")["decision"] == "block"
     assert "acme/guards:a" in pack.run("log").stdout
-    assert "acme/guards:a" in pack.run("explain", "pre-tool-call", "--tool", "Shell").stdout
+    assert "acme/guards:a" in pack.run("explain", "pre-tool-call", "--tool", "Shell", "--all").stdout
     health = {row["hook"]: row["result"] for row in json.loads(pack.run("doctor", "--json").stdout)["hooks"]}
     assert health["acme/guards:a"] == "works"
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from boathook.core import matcher as matchers
 from boathook.core.event import KINDS, SPELLINGS
 from boathook.core.hook import ARMED, ERROR, INVALID, WARNING, Diagnostic, Hook, Needs, Script
-from boathook.core.matcher import ALL, Matcher, compile_pattern
+from boathook.core.matcher import ALL, compile_pattern
 from boathook.dialects.dialect import HOOK_DIALECTS, find_hook_dialect
 from boathook.sources.fields import HOOK_MD_FIELDS, MAX_DIAGNOSTICS, is_hook_name, join_words
 from boathook.sources.hook_md.frontmatter import Scalar
@@ -18,6 +19,11 @@ FIELDS = tuple(field.key for field in HOOK_MD_FIELDS)
 PATH, FOLDER = "/h/guard/HOOK.md", "/h/guard"
 LINES = {"name": "guard", "description": "a test", "trigger": "pre-tool-call"}
 NAME_LINE, DESCRIPTION_LINE, TRIGGER_LINE, NEXT_LINE = 2, 3, 4, 5
+
+
+# A tool in HOOK.md may be named as one agent names it.
+def Matcher(tool=None, *more, **fields):  # noqa: N802
+    return matchers.Matcher(tool, *more, takes_other_name=tool is not None, **fields)
 
 
 def parse(scope: str = "user", folder: str = FOLDER, **fields) -> Hook:

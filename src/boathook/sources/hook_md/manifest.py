@@ -176,7 +176,7 @@ def _build_matcher(
     tool, pattern = compile_key("tool"), compile_key("pattern")
     matched = ((name, compile_key(name)) for name in (kind.matched_fields if kind else ()))
     fields = tuple((name, found) for name, found in matched if found is not None)
-    return Matcher(tool, pattern, tuple(sources.get("kind", ())), fields, takes_other_name=True)
+    return Matcher(tool, pattern, tuple(sources.get("kind", ())), fields, takes_other_name=tool is not None)
 
 
 def _compile(key: str, source: str, checker: FieldChecker, allowance: PatternAllowance | None = None) -> Pattern | None:
