@@ -228,7 +228,7 @@ LOOPS = (
         "the model called no tool, the person refused a call, or the limit of steps was reached",
     ),
     ("turn", "post-agent-turn-stop", "the agent stops, and no hook refused it"),
-    ("turn", "post-agent-turn", "a turn ended that was not refused and did not fail"),
+    ("turn", "post-agent-turn", "a turn ended that was not refused, in any way: also by an error or an interruption"),
     ("turn", "turn-failure", "an error ended the turn"),
     ("step", "pre-step", "before a request to the model"),
     ("step", "post-step", "after the answer of the model and the results of the tools it called"),

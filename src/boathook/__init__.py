@@ -29,7 +29,7 @@ _PUBLIC_NAMES = {
     "engine": ("Engine",),
     "errors": (
         *("Blocked", "BoathookError", "BridgeError", "ConfigError", "DialectError"),
-        *("HookError", "HookTimeout", "Stopped", "UnknownEvent"),
+        *("HookError", "HookTimeout", "RequestTimeout", "Stopped", "UnknownEvent"),
     ),
     "inprocess.agent_run": ("AgentRun",),
     "inprocess.contexts": (

@@ -37,6 +37,7 @@ from boathook.errors import ConfigError as ConfigError
 from boathook.errors import DialectError as DialectError
 from boathook.errors import HookError as HookError
 from boathook.errors import HookTimeout as HookTimeout
+from boathook.errors import RequestTimeout as RequestTimeout
 from boathook.errors import Stopped as Stopped
 from boathook.errors import UnknownEvent as UnknownEvent
 from boathook.inprocess.agent_run import AgentRun as AgentRun

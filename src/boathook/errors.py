@@ -66,6 +66,10 @@ class Stopped(BoathookError):
         self.reason = reason
 
 
+class RequestTimeout(BoathookError):
+    """A model did not answer in time."""
+
+
 class HookError(BoathookError):
     """An in-process hook cannot be used as it is."""
 

@@ -16,8 +16,9 @@ import pytest
 from boathook import Tool, ToolCall
 from boathook.agent import builtin_tools as module
 from boathook.agent.builtin_tools import BUILTIN_TOOLS, Workplace, make_tool, run_to_end
+from boathook.agent.model import BrokenCall
 
-from .builders import Witness, agent_of, call, failing_tool, list_lines
+from .builders import Witness, agent_of, call, failing_tool, list_lines, text_tool
 
 NAMED = {tool.name: tool for tool in BUILTIN_TOOLS}
 CUT = "\n(cut after 100000 characters)"
@@ -59,7 +60,7 @@ def test_a_failed_shell_command_returns_its_exit_code_and_its_output(folder: Pat
 
 @pytest.mark.parametrize("args", [{}, {"command": 3}, {"command": None}, {"command": ["ls"]}])
 def test_a_shell_command_is_a_text(folder: Path, args: dict[str, Any]) -> None:
-    assert use(folder, "Shell", **args) == "!'command' must be a text"
+    assert use(folder, "Shell", **args).startswith("!the call of Shell is wrong: 'command' ")
 
 
 def test_a_shell_in_a_work_dir_that_is_gone_fails_as_a_tool_does(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_path_that_cannot_be_read_is_reported(folder: Path) -> None:
         "src": "!src is not a file",
         "pipe": "!pipe is not a file",
     }
-    assert use(folder, "ReadFile") == "!'path' must be a text"
+    assert use(folder, "ReadFile") == "!the call of ReadFile is wrong: 'path' is missing"
 
 
 def test_a_file_is_written_with_the_folders_it_needs(folder: Path) -> None:
@@ -198,7 +199,7 @@ def test_a_write_that_fails_is_reported_and_leaves_the_file_as_it_was(folder: Pa
     before = tree(folder)
     assert use(folder, "WriteFile", path="src", content="x") == "!src cannot be written: Is a directory"
     assert use(folder, "WriteFile", path="src/a.py", content="\ud800") == "!'content' cannot be written as UTF-8"
-    assert use(folder, "WriteFile", path="src/a.py") == "!'content' must be a text"
+    assert use(folder, "WriteFile", path="src/a.py") == "!the call of WriteFile is wrong: 'content' is missing"
     assert tree(folder) == before
 
 
@@ -244,7 +245,7 @@ def test_a_search_that_cannot_be_made_is_reported(folder: Path) -> None:
     assert use(folder, "Search", pattern="(") == "!the pattern '(' does not compile: a parenthesis is not closed"
     assert "negative lookahead" in use(folder, "Search", pattern="(?!x)")
     assert use(folder, "Search", pattern="x", path="none") == "!none does not exist"
-    assert use(folder, "Search") == "!'pattern' must be a text"
+    assert use(folder, "Search") == "!the call of Search is wrong: 'pattern' is missing"
 
 
 @pytest.mark.parametrize(("lines", "more"), [(200, False), (201, True)])
@@ -339,9 +340,10 @@ def test_a_plain_function_is_a_tool_with_a_schema() -> None:
             "extra": {"type": "object"},
             "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
             "anything": {},
-            "untyped": {"type": "string"},
+            "untyped": {},
         },
         "required": ["words", "key"],
+        "additionalProperties": False,
     }
 
 
@@ -365,7 +367,7 @@ def test_a_function_whose_annotations_cannot_be_resolved_is_a_tool_all_the_same(
     def odd(at: NotAName) -> None:  # type: ignore[name-defined]  # noqa: F821
         pass
 
-    assert make_tool(odd).parameters["properties"] == {"at": {"type": "string"}}
+    assert make_tool(odd).parameters["properties"] == {"at": {}}
 
 
 def test_functions_are_called_with_their_arguments_by_name() -> None:
@@ -379,7 +381,51 @@ def test_functions_are_called_with_their_arguments_by_name() -> None:
     builder.with_tools(add, double).build().run("go")
     results = list_lines(model.requests[-1])[2:]
     assert results[:2] == ["tool: 3", "tool: 8"]
-    assert "unexpected keyword argument 'c'" in results[2]
+    assert results[2] == "tool!: the call of add is wrong: 'a' is missing; there is no argument 'c'"
+
+
+WRONG = {
+    "missing": ({}, "'path' is missing"),
+    "a number for a text": ({"path": 5}, "'path' must be a string"),
+    "null": ({"path": None}, "'path' must be a string"),
+    "a text for a number": ({"path": "x", "limit": "5"}, "'limit' must be an integer"),
+    "a part of a number": ({"path": "x", "limit": 1.5}, "'limit' must be an integer"),
+    "a truth for a number": ({"path": "x", "limit": True}, "'limit' must be an integer"),
+    "another choice": ({"path": "x", "mode": "x"}, "'mode' must be one of 'r', 'w'"),
+    "neither": ({"path": "x", "either": []}, "'either' must be an integer or a string"),
+    "a text for a list": ({"path": "x", "parts": "a"}, "'parts' must be an array"),
+    "an unknown one": ({"path": "x", "more": 1}, "there is no argument 'more'"),
+}
+
+
+@pytest.mark.parametrize(("args", "error"), WRONG.values(), ids=WRONG)
+def test_wrong_arguments_are_an_error_of_the_model_that_no_hook_sees(args: dict[str, Any], error: str) -> None:
+    def read(
+        path: str,
+        limit: int = 1,
+        mode: Literal["r", "w"] = "r",
+        either: int | str = 1,
+        parts: list[str] | None = None,
+        anything=None,
+    ) -> str:
+        return f"{path} {limit} {mode} {either} {parts} {anything}"
+
+    seen = []
+    builder, model = agent_of(call("read", **args), call("read", path="x", limit=2.0, parts=None, anything=7), "done")
+    builder = builder.with_tools(read).on_before_tool_use(lambda context: seen.append(context.args["path"]))
+    builder.build().run("go")
+    assert list_lines(model.requests[1])[-1] == f"tool!: the call of read is wrong: {error}"
+    assert list_lines(model.requests[2])[-1] == "tool: x 2.0 r 1 None 7"
+    assert seen == ["x"]
+
+
+def test_a_call_that_cannot_be_read_is_an_error_of_the_model() -> None:
+    seen = []
+    broken = BrokenCall("work", {}, "c1", "the arguments are not JSON")
+    builder, model = agent_of(broken, "done", tools=(text_tool("work"),))
+    builder.on_before_tool_use(lambda context: seen.append(context.name)).build().run("go")
+    assert list_lines(model.requests[-1])[-1] == "tool!: the call of work is wrong: the arguments are not JSON"
+    assert seen == []
 
 
 # results
@@ -486,7 +532,7 @@ def test_a_tool_of_ones_own_may_have_the_name_that_subagents_have() -> None:
 def test_a_subagent_that_is_not_there_is_an_error_the_model_reads() -> None:
     builder, model = agent_of(call("Subagent", name="nobody", task="x"), "done", helper=("found",), other=("found",))
     builder.build().run("go")
-    assert model.requests[-1][-1].text == "there is no subagent 'nobody'; there are helper, other"
+    assert model.requests[-1][-1].text == "the call of Subagent is wrong: 'name' must be one of 'helper', 'other'"
 
 
 def test_a_subagent_whose_model_fails_is_an_error_the_parents_model_reads() -> None:

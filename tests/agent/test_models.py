@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from boathook import AgentBuilder, ConfigError, Outcome, ScriptedModel, ToolCall
-from boathook.agent.model import Message, Reply, ToolSpec, estimate_tokens
-from boathook.agent.providers import load_model, to_provider_messages
+from boathook.agent.model import BrokenCall, Message, Reply, ToolSpec, estimate_tokens
+from boathook.agent.providers import load_model, read_model_call, to_provider_messages
 from boathook.agent.scripted import read_script
 from tests.process.scripted_model import Refusal
 from tests.process.scripted_model import ScriptedModel as Server
@@ -348,3 +348,27 @@ def test_a_model_is_any_object_that_answers() -> None:
 
     agent = AgentBuilder().with_model(Parrot()).with_tools(weigh).build()
     assert agent.run("hello").text == "hello, ['weigh']"
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ('{"path": ', "the arguments are not JSON: "),
+        ('["x"]', "the arguments must be a JSON object, not a list"),
+        ('"x"', "the arguments must be a JSON object, not text"),
+    ],
+)
+def test_arguments_that_are_not_an_object_are_a_broken_call(args: str, problem: str) -> None:
+    part = pytest.importorskip("pydantic_ai.messages").ToolCallPart("read", args, "c1")
+    broken = read_model_call(part)
+    assert isinstance(broken, BrokenCall)
+    assert (broken.name, broken.args, broken.id) == ("read", {}, "c1")
+    assert broken.problem.startswith(problem)
+
+
+@pytest.mark.parametrize("args", ['{"path": "x"}', {"path": "x"}])
+def test_arguments_are_read_as_text_or_as_an_object(args: Any) -> None:
+    part = pytest.importorskip("pydantic_ai.messages").ToolCallPart("read", args, "c1")
+    assert read_model_call(part) == ToolCall("read", {"path": "x"}, "c1")
+    part = pytest.importorskip("pydantic_ai.messages").ToolCallPart("read", "", "c1")
+    assert read_model_call(part) == ToolCall("read", {}, "c1")

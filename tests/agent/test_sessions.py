@@ -16,7 +16,18 @@ from typing import Any
 
 import pytest
 
-from boathook import Blocked, BoathookError, Decision, Outcome, Step, Stopped, Tool, ToolCall, TurnResult
+from boathook import (
+    Blocked,
+    BoathookError,
+    Decision,
+    Outcome,
+    RequestTimeout,
+    Step,
+    Stopped,
+    Tool,
+    ToolCall,
+    TurnResult,
+)
 from boathook.agent.model import Reply
 from boathook.agent.state import ToolResult
 from tests.scratch_project import ScratchProject
@@ -138,7 +149,7 @@ def test_a_stream_that_is_left_ends_its_session(is_async: bool) -> None:
         next(steps)
         steps.close()
     assert ends(witness) == [("interrupted", 1)]
-    assert "post-agent-turn" not in witness.kinds
+    assert witness.kinds[-2:] == ["post-agent-turn", "post-session"]
 
 
 def test_a_session_goes_on_after_a_stream_that_was_left() -> None:
@@ -447,7 +458,7 @@ class Cancelled:
 
 
 @pytest.mark.parametrize("where", ["a tool", "a hook", "the model", "a subagent"])
-def test_a_cancelled_run_ends_its_session(where: str) -> None:
+def test_a_cancelled_run_ends_its_turn_and_its_session(where: str) -> None:
     async def go() -> tuple[list[tuple[str, int]], list[str]]:
         run = Cancelled()
         tools = (Tool("wait", "", run.wait), text_tool("work"))
@@ -460,7 +471,37 @@ def test_a_cancelled_run_ends_its_session(where: str) -> None:
 
     found, kinds = asyncio.run(go())
     assert found == [("interrupted", 0)]
-    assert not {"post-tool-call", "post-tool-call-failure", "turn-failure", "post-agent-turn"} & set(kinds)
+    assert kinds[-2:] == ["post-agent-turn", "post-session"]
+    assert kinds.count("post-subagent") == kinds.count("pre-subagent")
+    assert not {"post-tool-call", "post-tool-call-failure", "turn-failure"} & set(kinds)
+
+
+def test_a_failed_turn_ends_and_the_error_of_a_hook_at_its_end_does_not_hide_it() -> None:
+    builder, witness, _ = watched(ValueError("down"))
+    with pytest.raises(ValueError, match="down"):
+        builder.build().run("go")
+    assert witness.kinds[-3:] == ["turn-failure", "post-agent-turn", "post-session"]
+    builder, _ = agent_of(ValueError("down"))
+    with pytest.raises(ValueError, match="down") as raised:
+        builder.on_execution_end(lambda _: 1 / 0).build().run("go")
+    assert raised.value.__notes__ == ["a hook failed at post-agent-turn: ZeroDivisionError: division by zero"]
+
+
+def test_a_request_that_takes_too_long_fails_the_turn() -> None:
+    async def hang(_messages: Any) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    builder, witness, _ = watched(hang)
+    with pytest.raises(RequestTimeout, match=r"the model scripted did not answer within 0\.01 s"):
+        builder.with_limits(request_timeout=0.01).build().run("go")
+    assert witness.kinds[-3:] == ["turn-failure", "post-agent-turn", "post-session"]
+
+
+def test_a_time_out_of_the_model_itself_is_its_own() -> None:
+    builder, _ = agent_of(TimeoutError("by the provider"))
+    with pytest.raises(TimeoutError, match="by the provider"):
+        builder.build().run("go")
 
 
 def test_a_run_that_is_cancelled_while_a_script_runs_ends_the_script_and_then_its_session(

@@ -171,6 +171,7 @@ TRACE: list[tuple[str, str, dict[str, Any]]] = [
     ("main", "pre-agent-turn", {"prompt": "again"}),
     ("main", "pre-step", {"step_count": 1}),
     ("main", "turn-failure", {"error": "RuntimeError: the model is down"}),
+    ("main", "post-agent-turn", {"final_message": None, "step_count": 0, "duration_seconds": "some"}),
     ("main", "post-session", {"exit_reason": "done", "total_steps": 7, "duration_seconds": "some"}),
 ]
 
@@ -208,7 +209,7 @@ def _of(witness: Witness, kind: str) -> list[Any]:
 
 CLOSED_BY = {
     "pre-session": ("post-session",),
-    "pre-agent-turn": ("post-agent-turn", "turn-failure"),
+    "pre-agent-turn": ("post-agent-turn",),
     "pre-step": ("post-step",),
     "pre-tool-call": ("post-tool-call", "post-tool-call-failure"),
     "pre-subagent": ("post-subagent",),
@@ -252,7 +253,7 @@ class Nesting:
             about.append(kind)
         elif kind in OPENS:
             assert not self.calls.get(who), (who, kind, "with calls that have not ended")
-            if kind == "turn-failure" and about[-1] == "pre-step":
+            if kind == "post-agent-turn" and about[-1] == "pre-step":
                 about.pop()  # the step that failed
             assert about.pop() == OPENS[kind], (who, kind)
 

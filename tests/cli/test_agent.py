@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from boathook import AgentBuilder
@@ -457,6 +458,63 @@ def test_an_ignored_interrupt_stays_ignored_and_the_agent_can_be_ended(project: 
     assert json.loads(bye.read_text())["exit_reason"] == "interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(int((project.path / "there").read_text()), 0)
+
+
+def test_a_killed_agent_leaves_no_child_of_its_tools(project: AgentProject) -> None:
+    moves = project.write_moves(shell("sleep 300 & echo $! > pid; mv pid there; wait"), "not reached")
+    with project.start("agent", "do it", "--yes", "--script", moves, stdout=subprocess.DEVNULL) as process:
+        wait_for(project.path / "there")
+        child = psutil.Process(int((project.path / "there").read_text()))
+        process.kill()
+        process.wait(WAIT)
+        wait_until_ended(child)
+
+
+def wait_until_ended(process: psutil.Process) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        end = time.monotonic() + WAIT
+        while process.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < end, f"{process} is still there"
+            time.sleep(0.01)
+
+
+# Python hooks
+
+
+def test_python_hooks_take_part_by_the_name_of_their_module(project: AgentProject) -> None:
+    project.write_hook("guard", scope="project", fields=SHELL, script="echo 'said by a file' >&2; exit 2")
+    (project.path / "my_guards.py").write_text(
+        "from boathook import Hooks, Outcome\n"
+        "hooks, others = Hooks(), Hooks()\n"
+        "hooks.before_tool(match='Shell', priority=500)(lambda context: context.replace(args={'command': 'ls'}))\n"
+        "@others.before_tool(match='ReadFile')\n"
+        "def guard(context):\n    return Outcome.block('said by Python')\n"
+    )
+    args = ("--yes", "--hooks", "my_guards", "--hooks", "my_guards:others")
+    code, records = project.trace(shell("touch made"), call("ReadFile", path="x"), "Done.", args=args)
+    assert code == 0
+    assert [tool["output"] for tool in of(records, "tool")] == ["said by a file", "said by Python"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("no_such_module", "the hooks 'no_such_module' cannot be imported: ModuleNotFoundError"),
+        ("my_guards:nothing", "the module 'my_guards' has no 'nothing'"),
+        ("my_guards:text", "the module 'my_guards' 'text' is str"),
+    ],
+)
+def test_python_hooks_that_are_not_there_are_an_error(project: AgentProject, reference: str, message: str) -> None:
+    (project.path / "my_guards.py").write_text("text = 'x'\n")
+    done = project.play("Done.", args=("--hooks", reference))
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_loading_a_model_is_reported_before_it_takes_its_time(project: AgentProject) -> None:
+    done = project.run("agent", "do it", "--model", "nobody:nothing")
+    assert done.returncode == 1
+    assert done.stderr.startswith("loading the model nobody:nothing …\n")
 
 
 # At a terminal

@@ -12,7 +12,15 @@ from boathook.agent.adapters import make_state_hook
 from boathook.agent.builtin_tools import BUILTIN_TOOLS, Tool, make_tool
 from boathook.agent.loop import SUBAGENT_TOOL
 from boathook.agent.model import Model
-from boathook.agent.reference_agent import MAX_ROUNDS, MAX_STEPS, Agent, Compactor, Listener, drop_middle
+from boathook.agent.reference_agent import (
+    MAX_ROUNDS,
+    MAX_STEPS,
+    REQUEST_TIMEOUT,
+    Agent,
+    Compactor,
+    Listener,
+    drop_middle,
+)
 from boathook.agent.state import AgentState
 from boathook.core.event import EventKind
 from boathook.errors import ConfigError
@@ -42,6 +50,7 @@ class AgentBuilder:
     max_steps: int = MAX_STEPS
     max_rounds: int = MAX_ROUNDS
     token_budget: int | None = None
+    request_timeout: float | None = REQUEST_TIMEOUT
     compactor: Compactor = drop_middle
     listener: Listener | None = None
 
@@ -67,6 +76,8 @@ class AgentBuilder:
 
     def with_subagent(self, name: str, agent: Agent) -> Self:
         """Let the agent delegate tasks to another one, under the same hooks."""
+        if not isinstance(agent, Agent):
+            raise ConfigError(f"a subagent must be an Agent, as build() returns it, not {type(agent).__name__}")
         return self._with(subagents=(*self.subagents, (name, agent)))
 
     def with_system(self, text: str) -> Self:
@@ -78,13 +89,20 @@ class AgentBuilder:
         return self._with(work_dir=make_absolute(os.fspath(work_dir)))
 
     def with_limits(
-        self, *, max_steps: int = MAX_STEPS, max_rounds: int = MAX_ROUNDS, token_budget: int | None = None
+        self,
+        *,
+        max_steps: int = MAX_STEPS,
+        max_rounds: int = MAX_ROUNDS,
+        token_budget: int | None = None,
+        request_timeout: float | None = REQUEST_TIMEOUT,
     ) -> Self:
         """Set how many steps a turn may take, and how many tokens a conversation may have before it is compacted.
 
-        `max_rounds` is how often hooks may send the agent back to work if it is a subagent; at other stops each hook has its own.
+        `request_timeout` is how many seconds one request to the model may take (600; None: any). `max_rounds` is how often hooks
+        may send the agent back to work if it is a subagent; at other stops each hook has its own.
         """
-        return self._with(max_steps=max_steps, max_rounds=max_rounds, token_budget=token_budget)
+        limits = {"max_steps": max_steps, "max_rounds": max_rounds, "token_budget": token_budget}
+        return self._with(**limits, request_timeout=request_timeout)
 
     def with_compactor(self, compactor: Compactor) -> Self:
         """Set the function that compacts a conversation."""

@@ -9,6 +9,7 @@ import inspect
 import os
 import signal
 import stat
+import subprocess
 import threading
 import types
 import typing
@@ -100,15 +101,17 @@ async def _run_on_thread(work: Callable[[], Any]) -> Any:
 
 
 def make_tool(function: Callable[..., Any], *, needs_permission: bool = False) -> Tool:
-    """Return a function as a tool: its name, its docstring and its parameters describe it to the model."""
+    """Make a tool of a function: its name, the first line of its docstring, and a schema from its annotations."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     hints: dict[str, Any] = {}
     # A hint may have names that only a type checker knows.
     with contextlib.suppress(Exception):
         hints = typing.get_type_hints(function)
+    takes_more = False
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            takes_more = takes_more or parameter.kind is parameter.VAR_KEYWORD
             continue
         properties[parameter.name] = _describe_type(hints.get(parameter.name))
         if parameter.default is parameter.empty:
@@ -120,7 +123,9 @@ def make_tool(function: Callable[..., Any], *, needs_permission: bool = False) -
     async def arun(args: Mapping[str, Any], _: Workplace) -> Any:
         return await function(**args)
 
-    schema = {"type": "object", "properties": properties, "required": required}
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    if not takes_more:
+        schema["additionalProperties"] = False
     description = (inspect.getdoc(function) or function.__name__).partition("\n")[0]
     runner = arun if inspect.iscoroutinefunction(function) else run
     return Tool(function.__name__, description, runner, schema, needs_permission)
@@ -137,9 +142,9 @@ _JSON_TYPES: dict[Any, str] = {
 
 
 def _describe_type(hint: Any) -> dict[str, Any]:
-    """Return the JSON schema of a parameter; a type that JSON does not have becomes a string."""
+    """Return the JSON schema of a parameter; a type that JSON does not have becomes a string, none at all means anything."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any or hint is object:
+    if hint in (None, Any, object):
         return {}
     if origin in (typing.Union, types.UnionType):
         choices = [_describe_type(part) for part in parts if part is not types.NoneType]
@@ -186,36 +191,75 @@ async def _run_shell(args: Mapping[str, Any], workplace: Workplace) -> str:
     """Run a command; if it times out or is cancelled, kill it and everything it started."""
     starting = asyncio.ensure_future(_start_command(_read_text(args, "command"), workplace))
     try:
-        _, command = await asyncio.shield(starting)
+        _, command, _ = await asyncio.shield(starting)
         await asyncio.wait_for(command.closed.wait(), _SHELL_TIMEOUT_SECONDS)
     except TimeoutError:
         raise ToolError(f"the command did not end within {_SHELL_TIMEOUT_SECONDS:.0f} s") from None
     finally:
         # A start that was cancelled half-way would leave the command behind.
-        transport, command = await starting
+        transport, command, watcher = await starting
         # The shell may have ended while something that it started runs on.
         if not command.closed.is_set():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(transport.get_pid(), signal.SIGKILL)
         transport.close()
         await command.exited.wait()
+        watcher.close()
     text = _cut(command.output.decode("utf-8", "replace"))
     if code := transport.get_returncode():
         raise ToolError(f"exit code {code}\n{text}".rstrip())
     return text
 
 
-async def _start_command(command: str, workplace: Workplace) -> tuple[asyncio.SubprocessTransport, _Command]:
+class _Watcher:
+    """Kills everything that a command started if the agent is killed: a shell that waits on a pipe that only the agent holds."""
+
+    def __init__(self, group: int) -> None:
+        readable, self._pipe = os.pipe()
+        command = ("/bin/sh", "-c", f"read -r _; kill -9 -{group}")
+        try:
+            self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
+                command, stdin=readable, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            )
+        except OSError:
+            # The command has its timeout.
+            self._process = None
+        finally:
+            os.close(readable)
+
+    def close(self) -> None:
+        """End the watcher before its pipe, because the end of the pipe would trigger it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._pipe)
+
+
+# Waits until the watcher is there, and ends if the agent is killed before.
+_GATE = 'read -r _ || exit 125; exec < /dev/null; exec /bin/sh -c "$1"'
+
+
+async def _start_command(command: str, workplace: Workplace) -> tuple[asyncio.SubprocessTransport, _Command, _Watcher]:
     """Start a command in its own session, so that everything it starts can be killed with it."""
-    return await asyncio.get_running_loop().subprocess_exec(
-        _Command,
-        *("/bin/sh", "-c", command),
-        cwd=workplace.work_dir,
-        env={**os.environb, **workplace.variables},
-        stdin=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+    readable, gate = os.pipe()
+    try:
+        transport, protocol = await asyncio.get_running_loop().subprocess_exec(
+            _Command,
+            *("/bin/sh", "-c", _GATE, "sh", command),
+            cwd=workplace.work_dir,
+            env={**os.environb, **workplace.variables},
+            stdin=readable,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        watcher = _Watcher(transport.get_pid())
+        # OSError: it has ended already.
+        with contextlib.suppress(OSError):
+            os.write(gate, b"\n")
+    finally:
+        os.close(readable)
+        os.close(gate)
+    return transport, protocol, watcher
 
 
 def _cut(text: str) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.agent import state as states
 from boathook.agent.builtin_tools import Tool, ToolError, Workplace, run_to_end
-from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, Message, Reply, estimate_tokens
+from boathook.agent.call_arguments import find_argument_error
+from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, USER, BrokenCall, Message, Reply, estimate_tokens
 from boathook.agent.state import (
     NO_TOOL_CALLS,
     AgentState,
@@ -25,12 +26,12 @@ from boathook.agent.state import (
     make_tool_result,
 )
 from boathook.core.outcome import Outcome
-from boathook.errors import Blocked, Stopped
+from boathook.errors import Blocked, RequestTimeout, Stopped
 from boathook.inprocess import contexts
 from boathook.inprocess.call_memory import find_changed_values
 from boathook.inprocess.chain import ask_permission
 from boathook.inprocess.contexts import Context, ExecutionContext, StepContext, StopContext, ToolContext
-from boathook.inprocess.drivers import ASYNC
+from boathook.inprocess.drivers import ASYNC, finish_despite_cancel
 from boathook.inprocess.operations import ToolCall, run_tool
 
 if TYPE_CHECKING:
@@ -116,21 +117,24 @@ class Loop:
         started = time.monotonic()
         self.state = dataclasses.replace(self.state, steps=())
         self._has_rejected_call, self._prompt, self._stop_reason, self._lifted_reason = False, None, "", ""
+        has_begun = False
         try:
             try:
                 outcome, begun = await self.fire(ExecutionContext.on_start(prompt, **self.common_fields))
                 if outcome.is_blocked:
                     yield self._make_result(states.BLOCKED, join_reasons(outcome))
                     return
+                has_begun = True
                 self._add_prompt(begun.prompt, *begun.additional_context)
                 async with aclosing(self._run_steps()) as steps:
                     async for step in steps:
                         yield step
             except Stopped as stop:
                 self.stop_text = stop.reason
+            has_begun = False
             await self._end_turn(prompt, time.monotonic() - started)
-        except Exception as error:
-            await self._report_failure(error)
+        except BaseException as error:
+            await finish_despite_cancel(self._end_broken_turn(error, prompt, started if has_begun else None))
             raise
         reason = self.stop_text or self._lifted_reason
         lifted: TurnStatus = states.GATE_LIFTED if self._lifted_reason else states.DONE
@@ -154,6 +158,16 @@ class Loop:
             if message.role == ASSISTANT and message.text:
                 return message.text
         return ""
+
+    async def _end_broken_turn(self, error: BaseException, prompt: str, started: float | None) -> None:
+        """Tell the hooks of an error, and of the end of the turn if it had begun; an interruption is not a failure."""
+        if isinstance(error, Exception):
+            await self._report_failure(error)
+        if started is not None:
+            try:
+                await self._end_turn(prompt, time.monotonic() - started)
+            except Exception as hook_error:  # noqa: BLE001  (the first error is raised)
+                error.add_note(f"a hook failed at post-agent-turn: {type(hook_error).__name__}: {hook_error}")
 
     async def _report_failure(self, error: Exception) -> None:
         try:
@@ -245,7 +259,16 @@ class Loop:
         return step
 
     async def _request_reply(self) -> Reply:
-        return await self.agent.model.reply(self.state.messages, [tool.spec for tool in self.agent.all_tools])
+        seconds = self.agent.request_timeout
+        timeout = asyncio.timeout(seconds)
+        try:
+            async with timeout:
+                return await self.agent.model.reply(self.state.messages, [tool.spec for tool in self.agent.all_tools])
+        except TimeoutError as error:
+            # The model may raise a TimeoutError of its own.
+            if not timeout.expired():
+                raise
+            raise RequestTimeout(f"the model {self.agent.model.name} did not answer within {seconds:g} s") from error
 
     def _apply_state(self, context: Context, before: AgentState) -> None:
         """Go on with the state that hooks returned, if they did, and with the values they stored."""
@@ -282,6 +305,10 @@ class Loop:
     async def _call_tool(self, call: ToolCall) -> tuple[ToolResult, tuple[str, ...]]:
         """Call one tool through its hooks; return its result, and notes for the model. A refused call is an error."""
         tool = self.agent.tools.get(call.name)
+        problem = call.problem if isinstance(call, BrokenCall) else self._find_argument_error(call)
+        if problem:
+            # An error of the model, which hooks need not expect.
+            return ToolResult(call, f"the call of {call.name} is wrong: {problem}", is_error=True), ()
         context = ToolContext.before(call.name, call.args, call_id=call.id, **self.common_fields)
         must_ask = tool is not None and tool.needs_permission and self.agent.ask is not None
         permit = self._request_permission if must_ask else None
@@ -291,6 +318,10 @@ class Loop:
             # A hook in there failed, which is not an error of a tool.
             raise final.error
         return make_tool_result(outcome, final), final.additional_context
+
+    def _find_argument_error(self, call: ToolCall) -> str:
+        tool = next((tool for tool in self.agent.all_tools if tool.name == call.name), None)
+        return "" if tool is None else find_argument_error(tool.parameters, call.args)
 
     def _make_operation(self, tool: Tool | None, name: str) -> Any:
         async def run(call: ToolCall) -> Any:
@@ -377,10 +408,23 @@ class SubagentLoop(Loop):
         if self.agent.system:
             self.add_messages(Message(SYSTEM, self.agent.system))
         self._add_prompt(self._task, *begun.additional_context)
-        async with aclosing(self._run_steps()) as steps:
-            async for _ in steps:
-                pass
+        try:
+            async with aclosing(self._run_steps()) as steps:
+                async for _ in steps:
+                    pass
+        except BaseException as error:
+            if not isinstance(error, Stopped):
+                await finish_despite_cancel(self._end_broken_task(error))
+            raise
         return self.last_text
+
+    async def _end_broken_task(self, error: BaseException) -> None:
+        """Tell the hooks of the end of a subagent that failed or was interrupted; nothing can send it back to work."""
+        fields: dict[str, Any] = {"type": self._name, "result": self.last_text}
+        try:
+            await self.fire(contexts.SubagentContext.on_stop(self._name, self._task, **fields, **self.common_fields))
+        except Exception as hook_error:  # noqa: BLE001  (the first error is raised)
+            error.add_note(f"a hook failed at post-subagent: {type(hook_error).__name__}: {hook_error}")
 
     async def _request_reply(self) -> Reply:
         try:

@@ -35,6 +35,13 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenCall(ToolCall):
+    """A call that cannot be read; `problem` says why. The model reads it, and no hook is asked."""
+
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """The description of a tool for a model; `parameters` is a JSON schema."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, Message, Model, Reply, ToolSpec
+from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, BrokenCall, Message, Model, Reply, ToolSpec
+from boathook.core.json_text import describe_json_type
 from boathook.errors import ConfigError
 from boathook.inprocess.operations import ToolCall
 from boathook.system.extras import suggest_extra
@@ -49,8 +51,22 @@ class ProviderModel:
             response = await model_request(self._model, request, model_request_parameters=parameters)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
-        calls = tuple(ToolCall(part.tool_name, part.args_as_dict(), part.tool_call_id) for part in parts)
-        return Reply(text, calls, response.usage.total_tokens or None)
+        return Reply(text, tuple(map(read_model_call, parts)), response.usage.total_tokens or None)
+
+
+def read_model_call(part: Any) -> ToolCall:
+    """Return a call of the model; broken JSON is an error of the model, not an argument."""
+    args = part.args or {}
+    if isinstance(args, str):
+        try:
+            args = json.loads(args)
+        except ValueError as error:
+            problem = f"the arguments are not JSON: {error}"
+            return BrokenCall(part.tool_name, {}, part.tool_call_id, problem)
+    if not isinstance(args, dict):
+        problem = f"the arguments must be a JSON object, not {describe_json_type(args)}"
+        return BrokenCall(part.tool_name, {}, part.tool_call_id, problem)
+    return ToolCall(part.tool_name, args, part.tool_call_id)
 
 
 def to_provider_messages(messages: Sequence[Message]) -> list[ModelMessage]:

@@ -22,6 +22,8 @@ from boathook.inprocess.stack import Ask, Stack
 
 MAX_STEPS = 50
 MAX_ROUNDS = 3
+# Seconds for one request to the model; long answers of slow models take minutes.
+REQUEST_TIMEOUT = 600.0
 OMISSION_NOTE = Message(USER, "[earlier messages were left out to save space]")
 Compactor = Callable[[Sequence[Message], int], Sequence[Message] | Awaitable[Sequence[Message]]]
 Listener = Callable[[str, Any], None]
@@ -77,6 +79,7 @@ class Agent:
     max_steps: int = MAX_STEPS
     max_rounds: int = MAX_ROUNDS
     token_budget: int | None = None
+    request_timeout: float | None = REQUEST_TIMEOUT
     compactor: Compactor = drop_middle
     listener: Listener | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +47,7 @@ class ScriptedModel:
         calls_with_ids = []
         for call in calls:
             self._calls += 1
-            calls_with_ids.append(ToolCall(call.name, call.args, call.id or f"call-{self._calls}"))
+            calls_with_ids.append(dataclasses.replace(call, id=call.id or f"call-{self._calls}"))
         return tuple(calls_with_ids)
 
 

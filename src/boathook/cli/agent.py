@@ -16,11 +16,12 @@ import click
 from boathook.agent.builder import AgentBuilder
 from boathook.agent.builtin_tools import BUILTIN_TOOLS
 from boathook.agent.model import Model
-from boathook.agent.reference_agent import Agent, Session
+from boathook.agent.reference_agent import REQUEST_TIMEOUT, Agent, Session
 from boathook.agent.scripted import ScriptedModel, read_script
 from boathook.agent.state import BLOCKED, DONE, GATE_LIFTED, STOPPED
 from boathook.assembly import load, resolve_start
 from boathook.cli.agent_display import Display, format_full_input, print_record
+from boathook.cli.agent_hooks import import_hooks
 from boathook.cli.agent_trace import Trace, TracedEngine
 from boathook.cli.common_options import add_catalog_options
 from boathook.cli.list import describe_for_prompt
@@ -53,6 +54,20 @@ what you did.
 @click.option(
     "--max-steps", metavar="N", type=click.IntRange(min=1), default=50, show_default=True, help="Steps per turn."
 )
+@click.option(
+    "--request-timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=REQUEST_TIMEOUT,
+    show_default=True,
+    help="Time for one request to the model.",
+)
+@click.option(
+    "--hooks",
+    metavar="MODULE:NAME",
+    multiple=True,
+    help="Add Python hooks: a Hooks of a module in the project, or of an installed one.",
+)
 @click.option("--yes", is_flag=True, help="Allow every tool call that no hook blocks, without asking.")
 @click.option("--debug", is_flag=True, help="Print debug output to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print what happens as JSON, one object per line.")
@@ -77,6 +92,7 @@ def run_agent(**options: Any) -> int:
     Examples:
       boathook agent "make the tests pass" --model PROVIDER:NAME
       boathook agent --script moves.json --yes --json < task.txt
+      boathook agent "tidy up" --model PROVIDER:NAME --hooks my_guards:hooks
     """
     with _end_by_sigterm() as signals:
         try:
@@ -90,6 +106,7 @@ def _run(
 ) -> int:
     is_dialogue = task is None and sys.stdin.isatty()
     name, script, project = options.pop("model"), options.pop("script"), options["project"]
+    request_timeout, references = options.pop("request_timeout"), options.pop("hooks")
     with _load_engine(debug=debug, **options) as engine:
         model = _choose_model(name, script, engine.catalog.settings.model)
         spin = not (debug or as_json or isinstance(model, ScriptedModel))
@@ -98,7 +115,10 @@ def _run(
         person = _Person(trace, display.pause, allows_all=yes)
         tools = [replace(tool, needs_permission=False) if yes else tool for tool in BUILTIN_TOOLS]
         base = AgentBuilder().with_model(model).with_tools(*tools).in_dir(resolve_start(project))
-        builder = assemble_agent(base.with_limits(max_steps=max_steps), engine, trace, person)
+        base = base.with_limits(max_steps=max_steps, request_timeout=request_timeout)
+        for reference in references:
+            base = base.with_hooks(import_hooks(reference, base.work_dir).with_ask(None))
+        builder = assemble_agent(base, engine, trace, person)
         prompts = _ask_for_tasks() if is_dialogue else iter([_read_task(task)])
         working = display.show_working
         args = {"ui": "json" if as_json else "terminal", "agent": "boathook", "max_steps": max_steps, "yes": yes}
@@ -143,6 +163,8 @@ def _choose_model(name: str, script: str, configured: str) -> Model:
         setting = f'set model = "provider:name" below [hooks] in {file}'
         ways = f"Use --model PROVIDER:NAME, or {setting}, or play a scripted model with --script FILE"
         raise ConfigError(f"the agent needs a model. {ways}")
+    # The libraries of a provider take seconds to import.
+    echo(f"loading the model {name} …", "dim", err=True)
     from boathook.agent.providers import load_model
 
     return load_model(name)
