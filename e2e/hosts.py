@@ -181,11 +181,11 @@ def _binary(package: str, path: str) -> Callable[[Cache], list[str]]:
 # Claude Code
 
 
-CLAUDE_TOOLS = "Bash,Read,Write,Edit,NotebookEdit,Agent,mcp__tiny"
+FAMILIAR_TOOLS = "Bash,Read,Write,Edit,NotebookEdit,Agent,mcp__tiny"
 
 
 def _claude_options(_: Place) -> list[str]:
-    return ["-p", PROMPT, "--allowedTools", CLAUDE_TOOLS, "--output-format", "json"]
+    return ["-p", PROMPT, "--allowedTools", FAMILIAR_TOOLS, "--output-format", "json"]
 
 
 def _claude_variables(place: Place) -> dict[str, str]:

@@ -107,6 +107,35 @@ def test_no_file_name_is_used_twice_except_by_agents():
     assert {name for name, count in counts.items() if count > 1} - agents == set()
 
 
+# Rooms that are about agents.
+AGENT_ROOMS = ("hosts", "dialects", "sources", "bridges", "install")
+MENTIONS_ALLOWED = {
+    "boathook.cli.convert_plan": "converts the settings file of that agent",
+    "boathook.core.hook": "variables that hooks of that agent expect, and what names of models begin with",
+}
+
+
+def test_other_rooms_do_not_know_one_agent():
+    found = {
+        module
+        for module, path in MODULES.items()
+        if "claude" in path.read_text().lower()
+        and not module.startswith(tuple(f"boathook.{room}." for room in AGENT_ROOMS))
+    }
+    assert found == MENTIONS_ALLOWED.keys()
+
+
+def test_functions_say_what_they_do_not_what_was_done():
+    names = [
+        node.name
+        for module in MODULES
+        for node in ast.walk(parse_module(module))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    participles = [name for name in names if name.endswith("ed")]
+    assert len(participles) <= 0.03 * len(names), participles
+
+
 def test_functions_are_short():
     long = []
     for module in MODULES:

@@ -82,10 +82,10 @@ def load(
 ) -> Engine:
     """Load the hooks that concern a project (default: here) and return an engine that dispatches events to them.
 
-    `folders` are folders of the user, as `run` takes them: `config` (hooks/ and hooks.toml), `claude` (settings.json), `state`
-    (trust, ledger, log and sessions); the default is what the variables say. `without` names sources to leave out, such as
-    "settings". Without `can_ask` a question blocks; with `trust_all` the project's hooks run even if they are untrusted;
-    `debug` gets the debug lines.
+    `folders` are folders of the user, as `run` takes them: `config` (hooks/ and hooks.toml), `state` (trust, ledger, log and
+    sessions), and one for each agent with hook files; the default is what the variables say. `without` names sources to leave
+    out, such as "settings". Without `can_ask` a question blocks; with `trust_all` the project's hooks run even if they are
+    untrusted; `debug` gets the debug lines.
     """
     from boathook.process.background import BackgroundPool
     from boathook.process.slots import prepare_slots

@@ -18,7 +18,7 @@ from boathook.trust.store import TrustStore
 
 UNTRUSTED_FOLDER = "ignoring your hooks folder because it is inside a project: its hooks may come from the project"
 CLOSED_FOLDER = "this folder cannot be entered, so the project hooks in it and below it cannot be found"
-UNTRUSTED_FOLDER_FIX = "check HOME and the variable of this folder, such as XDG_CONFIG_HOME or CLAUDE_CONFIG_DIR"
+UNTRUSTED_FOLDER_FIX = "check HOME and the variable of this folder, such as XDG_CONFIG_HOME"
 
 
 class Loaded(Value):

@@ -10,7 +10,7 @@ from boathook.core.event import FILE_CHANGES, PATCH_PROGRAMS, PATCH_TOOL, SHELL_
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.core.tool_kinds import MCP, NETWORK, READS, SHELL, TOOL_KINDS, TOOLS_OF_KINDS, WRITES, find_call_kinds
 from boathook.hosts.host import list_host_names, load_host
-from boathook.hosts.tool_names import CLAUDE_TOOLS, TOOL_INPUT_KEYS, find_claude_name
+from boathook.hosts.tool_names import FAMILIAR_TOOLS, TOOL_INPUT_KEYS, find_claude_name
 from tests.core.builders import inputs, json_objects, tools
 
 # Tools of servers that many people add, with an input as they take it.
@@ -100,7 +100,7 @@ def test_every_canonical_tool_has_one_kind_but_those_that_touch_nothing():
 
 def test_the_names_of_settings_json_have_kinds():
     known = {name for names in TOOLS_OF_KINDS.values() for name in names}
-    assert {*CLAUDE_TOOLS} - known == {"TodoWrite", "AskUserQuestion", "Task"}
+    assert {*FAMILIAR_TOOLS} - known == {"TodoWrite", "AskUserQuestion", "Task"}
 
 
 def test_the_tools_of_patches_and_their_files_write():

@@ -18,7 +18,7 @@ from boathook.hosts.capabilities import find_unsupported, list_wanted_capabiliti
 from boathook.hosts.detection import detect_caller
 from boathook.hosts.host import list_derived_kinds, list_host_names, load_host
 from boathook.hosts.tool_calls import join_lines
-from boathook.hosts.tool_names import CLAUDE_TOOLS
+from boathook.hosts.tool_names import FAMILIAR_TOOLS
 from tests import forked
 from tests.core.builders import a_hook
 from tests.scratch_project import ScratchProject
@@ -301,7 +301,7 @@ def test_a_sender_is_known_by_what_it_sends():
         detect_caller(load_host("claude"), {"timestamp": "t", "hook_event_name": "BeforeTool"}, {b"COPILOT_CLI": b"1"})
         == "gemini"
     )
-    assert CLAUDE_TOOLS.isdisjoint(load_host("vscode").tools)
+    assert FAMILIAR_TOOLS.isdisjoint(load_host("vscode").tools)
     assert (
         detect_caller(load_host("claude"), {"cursor_version": "3", "timestamp": "t"}, {b"COPILOT_CLI": b"1"})
         == "cursor"
@@ -318,7 +318,7 @@ def test_a_key_that_only_an_agent_itself_sends_outweighs_one_that_it_was_not_kno
 @try_each(
     "tool more",
     product(
-        sorted({*load_host("cursor").tools, *CLAUDE_TOOLS, *load_host("vscode").tools}),
+        sorted({*load_host("cursor").tools, *FAMILIAR_TOOLS, *load_host("vscode").tools}),
         [{}, {"timestamp": "t"}, {"hook_event_name": "BeforeTool"}],
     ),
 )

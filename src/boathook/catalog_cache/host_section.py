@@ -7,7 +7,7 @@ from boathook.dialects.answers import OBJECT, TEXT
 from boathook.dialects.dialect import NATIVE, find_host_dialect
 from boathook.dialects.native import FIELD_TYPES
 from boathook.hosts.host import Host, HostEvent, list_derived_kinds, list_host_names, load_host
-from boathook.hosts.tool_names import CLAUDE_TOOLS, find_aliases, find_canonical_name, list_known_tools
+from boathook.hosts.tool_names import FAMILIAR_TOOLS, find_aliases, find_canonical_name, list_known_tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def make_host_sections() -> dict[str, Any]:
 def make_tools_section() -> dict[str, Any]:
     names = {
         name: (find_canonical_name(name), *find_aliases(find_canonical_name(name), name))
-        for name in (*list_known_tools(), *CLAUDE_TOOLS)
+        for name in (*list_known_tools(), *FAMILIAR_TOOLS)
     }
     return {name: (tuple(dict.fromkeys(all_names)), ()) for name, all_names in names.items()}
 

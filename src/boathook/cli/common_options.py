@@ -52,7 +52,7 @@ class HostParameter(click.Choice[str]):
 
 
 EVENT = EventParameter()
-HOST = HostParameter(list_host_names())
+HOST_TYPE = HostParameter(list_host_names())
 # Whom records name: also agents that send our own events, and programs in Python.
 RECORDED_HOST = HostParameter([*list_host_names(), NATIVE, "python"])
 
@@ -75,7 +75,7 @@ names_argument = click.argument("names", nargs=-1, metavar="[NAME]...", type=PRO
 
 
 def make_agent_option(
-    name: str, help_text: str, *, choices: HostParameter = HOST, multiple: bool = False
+    name: str, help_text: str, *, choices: HostParameter = HOST_TYPE, multiple: bool = False
 ) -> Callable[..., Any]:
     """Return the option that names an agent; `--host` is the word of `run` for it."""
     more = "; may be repeated" if multiple else ""
@@ -84,7 +84,7 @@ def make_agent_option(
     )
 
 
-host_argument = click.argument("host", type=HOST, metavar="[HOST]", required=False)
+host_argument = click.argument("host", type=HOST_TYPE, metavar="[HOST]", required=False)
 
 
 def _combine(*options: Callable[..., Any]) -> Callable[..., Any]:

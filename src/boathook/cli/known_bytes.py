@@ -40,7 +40,7 @@ def confirm_known_bytes(
 def _may_be_taken_over(candidate: TrustCandidate, review: Review) -> bool:
     """Whether its bytes are all that matters: it replaces no hook, all of it can be shown, and it runs no other code here."""
     content = candidate.content
-    if content is None or content.bound_files.list_uncovered():
+    if content is None or content.bound_files.list_uncovered_files():
         return False
     items = [item for snapshot in content.snapshots.values() for item in snapshot.items]
     return all(map(_is_understood, items)) and review.is_whole and not candidate.is_override

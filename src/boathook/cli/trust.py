@@ -221,7 +221,7 @@ def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: Trus
         return f"{problem}: what an entry of settings.json runs depends on its project. {advice}"
     if candidate.is_override:
         return f"{problem}: it replaces your own hook. {advice} --override"
-    if uncovered := content.bound_files.list_uncovered():
+    if uncovered := content.bound_files.list_uncovered_files():
         return f"{problem}: it runs `{uncovered[0]}`, which trust does not cover. {advice}"
     return ""
 

@@ -189,7 +189,7 @@ def describe_review(candidate: TrustCandidate, store: TrustStore) -> dict[str, A
         "trusted_digest": record.digest or None if record is not None else None,
         "same_bytes_in": other.project if other is not None else None,
         "files": files,
-        "uncovered": content.bound_files.list_uncovered() if content is not None else [],
+        "uncovered": content.bound_files.list_uncovered_files() if content is not None else [],
         "diff": [line for line, _ in changes.lines] if changes is not None else None,
         "not_shown": review.hidden_files,
         "error": candidate.error,

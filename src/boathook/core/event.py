@@ -24,8 +24,8 @@ HOST_WORDS = "host_tool_words"
 HOST_EVENT = "host_event_name"
 # The event of the host that this one was made from, because the host has none of its own.
 DERIVED = "derived_from"
-# What Claude Code calls our tools, where that is one other name. Most people know these, so that in HOOK.md either means both.
-CLAUDE_NAMES = {
+# Names of tools that most people know, from the agent that had hooks first. In HOOK.md either name means both.
+FAMILIAR_NAMES = {
     "Shell": "Bash",
     "ReadFile": "Read",
     "WriteFile": "Write",
@@ -33,7 +33,7 @@ CLAUDE_NAMES = {
     "Todo": "TodoWrite",
     "AskUser": "AskUserQuestion",
 }
-OTHER_NAMES = {**CLAUDE_NAMES, **{theirs: ours for ours, theirs in CLAUDE_NAMES.items()}}
+OTHER_NAMES = {**FAMILIAR_NAMES, **{theirs: ours for ours, theirs in FAMILIAR_NAMES.items()}}
 # A patch in a call of this tool, or in a shell command that has one of these words, is taken as the files it writes.
 PATCH_TOOL, SHELL_TOOLS = "PatchFile", ("Shell", "Bash")
 PATCH_PROGRAMS = ("apply_patch", "applypatch")

@@ -199,7 +199,7 @@ class Matcher(Value):
     tool_kinds: tuple[str, ...] = ()
     # Fields of the event, each with a pattern that must be found in it.
     fields: tuple[tuple[str, Pattern], ...] = ()
-    # Whether a tool may be meant by its other name, too: ours or Claude Code's.
+    # Whether a tool may be meant by its other name, too: ours or the familiar one.
     takes_other_name: bool = False
 
     @property

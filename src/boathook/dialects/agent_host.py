@@ -185,7 +185,7 @@ class AgentHost(HostDialect):
         # The key of the event's folder is not among the other fields any more.
         return event.work_dir if place in self.host.folder_keys[:1] else get_at_place(event.data, place)
 
-    def describe_unmapped(self, event: Event) -> str:
+    def describe_unmapped_event(self, event: Event) -> str:
         name = event.data[HOST_EVENT]
         # A prompt that a host repeats with nothing in it is not worth a message.
         is_known = self._find_row_of(event) is not None

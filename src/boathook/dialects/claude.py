@@ -26,7 +26,7 @@ from boathook.dialects.answers import (
 )
 from boathook.hosts.claude_events import CLAUDE_EVENTS_BY_KIND, HookEvent
 from boathook.hosts.host import load_host
-from boathook.hosts.tool_names import CLAUDE_TOOLS, find_claude_name
+from boathook.hosts.tool_names import FAMILIAR_TOOLS, find_claude_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _name_tool(event: Event, fields: dict[str, Any]) -> None:
 def _find_claude_keys(event: Event) -> dict[str, str]:
     """Return Claude Code's key for each of ours in a tool's input, where it is another one (and the other way round)."""
     theirs, keys = event.data.get(HOST_TOOL), event.data.get(HOST_KEYS)
-    if not (isinstance(theirs, str) and theirs in CLAUDE_TOOLS and isinstance(keys, dict) and keys):
+    if not (isinstance(theirs, str) and theirs in FAMILIAR_TOOLS and isinstance(keys, dict) and keys):
         return {}
     # Kimi Code and Cursor have tools of the same names, with other keys: only Claude Code's own keys count.
     _, renames = load_host("claude").tools.get(theirs, ("", ()))

@@ -144,7 +144,7 @@ class HostDialect:
         """Return what the payload of an event has at a place of `project_at`."""
         return None
 
-    def describe_unmapped(self, event: Event) -> str:
+    def describe_unmapped_event(self, event: Event) -> str:
         """Return a message about an event without counterpart here, "" if there is nothing to report."""
         return ""
 

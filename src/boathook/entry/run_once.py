@@ -80,7 +80,7 @@ class _EventRun:
         event = self.dialect.read_event(data, self.options.event)
         self.kind, self.event_name = event.kind, event.data.get(HOST_EVENT, event.kind.name)
         if event.kind is UNMAPPED:
-            if message := self.dialect.describe_unmapped(event):
+            if message := self.dialect.describe_unmapped_event(event):
                 _report(message)
             return self._write_nothing()
         other_event = self.dialect.find_same_call(event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.hosts import host as h
 from boathook.hosts.host import Caller, Host, HostEvent, OwnFiles, OwnHooks
-from boathook.hosts.tool_names import CLAUDE_TOOLS
+from boathook.hosts.tool_names import FAMILIAR_TOOLS
 
 _CONTEXT = (("additionalContext", "$"),)
 _DENY = (("permissionDecision", "deny"), ("permissionDecisionReason", "$"))
@@ -129,7 +129,7 @@ HOST = Host(
     project_at=("$COPILOT_PROJECT_DIR",),
     subagent_events=("pre-agent-turn", "pre-agent-turn-stop"),
     server_tool="{server}-{tool}",
-    caller=Caller("claude", tools=CLAUDE_TOOLS, variable="COPILOT_CLI"),
+    caller=Caller("claude", tools=FAMILIAR_TOOLS, variable="COPILOT_CLI"),
     own=OwnFiles(
         answer_places=(
             *((key, f"{h.SPECIFIC_OUTPUT}.{key}") for key in ("permissionDecision", "permissionDecisionReason",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.event import CLAUDE_NAMES
+from boathook.core.event import FAMILIAR_NAMES
 from boathook.hosts.host import list_host_names, load_host
 
 # What the input of each canonical tool has; the keys of agents are translated to these.
@@ -33,12 +33,12 @@ _OTHER_TOOLS: dict[str, tuple[str, ...]] = {
 # Parts of the names of tools from servers that people add: such tools can have any name.
 SERVER_TOOL_MARKS = ("mcp", "__", "MCP:", "@")
 # What hooks of settings.json call the canonical tools, where that is another name.
-_CLAUDE_NAMES = {
-    **CLAUDE_NAMES,
+_FAMILIAR_NAMES = {
+    **FAMILIAR_NAMES,
     # Claude Code has no tool for it, and a guard of files reads the keys of an edit.
     "DeleteFile": "Edit",
 }
-CLAUDE_TOOLS = frozenset(
+FAMILIAR_TOOLS = frozenset(
     (
         *("Bash", "PowerShell", "Monitor", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit"),
         *("TodoWrite", "AskUserQuestion", "Task"),
@@ -74,7 +74,7 @@ def find_canonical_name(name: str) -> str:
 
 
 def find_claude_name(ours: str, theirs: str) -> str:
-    return theirs if theirs in CLAUDE_TOOLS else _CLAUDE_NAMES.get(ours, ours)
+    return theirs if theirs in FAMILIAR_TOOLS else _FAMILIAR_NAMES.get(ours, ours)
 
 
 def find_aliases(ours: str, theirs: str) -> tuple[str, ...]:

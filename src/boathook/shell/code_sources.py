@@ -43,7 +43,7 @@ def _list_downloads(arguments: list[str]) -> Paths:
     return [*paths, *names, *(f"{folder}/{name}" for folder in folders for name in (*names, *paths))]
 
 
-def _list_fetched(arguments: list[str]) -> Paths:
+def _list_wget_files(arguments: list[str]) -> Paths:
     """`wget`: a file with the name of the address, unless `-O` names another."""
     pairs = [word.partition("=") for word in arguments if word.startswith("--output-d")]
     named = [*find_option_values(arguments, "-O"), *(value for _, sign, value in pairs if sign)]
@@ -77,7 +77,7 @@ def _list_last(arguments: list[str]) -> Paths:
     return [*targets, *(f"{target.rstrip('/')}/{name}" for target in targets for name in names[:8])]
 
 
-def _list_cloned(arguments: list[str]) -> Paths:
+def _list_clones(arguments: list[str]) -> Paths:
     operands = list_operands(arguments)
     if "clone" not in operands:
         return []
@@ -85,7 +85,7 @@ def _list_cloned(arguments: list[str]) -> Paths:
     return behind[1:2] or [_name_address(word).removesuffix(".git") for word in behind[:1]]
 
 
-def _list_unpacked(arguments: list[str]) -> Paths:
+def _list_unpacked_files(arguments: list[str]) -> Paths:
     """`tar`, `unzip`: anything in a folder."""
     return find_option_values(arguments, "-C", "--directory", "-d") or ["."]
 
@@ -96,13 +96,13 @@ def _list_raw(arguments: list[str]) -> Paths:
 
 _WRITERS: dict[str, Callable[[list[str]], Paths]] = {
     **dict.fromkeys(("curl", "aria2c", "http", "https", "xh", "axel", "fetch"), _list_downloads),
-    "wget": _list_fetched,
+    "wget": _list_wget_files,
     **dict.fromkeys(
         ("cp", "mv", "install", "ln", "link", "scp", "rsync", "gsutil", "aws", "rclone", "ditto"), _list_last
     ),
     **dict.fromkeys(("tee", "sponge"), list_operands),
-    **dict.fromkeys(("git", "hg", "gh"), _list_cloned),
-    **dict.fromkeys(("tar", "bsdtar", "gtar", "unzip", "7z", "bsdcpio", "cpio"), _list_unpacked),
+    **dict.fromkeys(("git", "hg", "gh"), _list_clones),
+    **dict.fromkeys(("tar", "bsdtar", "gtar", "unzip", "7z", "bsdcpio", "cpio"), _list_unpacked_files),
     **dict.fromkeys(("openssl", "gpg", "base64"), lambda words: find_option_values(words, "-out", "-o", "--output")),
     "dd": _list_raw,
 }
@@ -156,7 +156,7 @@ class CodeSources:
         if writer is None and not started.outputs:
             return
         paths = [*started.outputs, *(writer(list(started.words[1:])) if writer else ())]
-        origins = _join_programs(self._list_copied(started), started.feeders, started.substituted, (started,))
+        origins = _join_programs(self._list_copies(started), started.feeders, started.substituted, (started,))
         for path in paths[:MAX_SOURCES]:
             if path and path != "-":
                 self.note_file(started.make_absolute(path), origins)
@@ -201,7 +201,7 @@ class CodeSources:
             sources.append(started.feeders)
         return _join_programs(*sources)
 
-    def _list_copied(self, started: Started) -> tuple[Started, ...]:
+    def _list_copies(self, started: Started) -> tuple[Started, ...]:
         if started.name not in _COPIERS or not self._files:
             return ()
         words = [word.removeprefix("if=") for word in list_operands(started.words[1:])]

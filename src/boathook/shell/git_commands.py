@@ -38,11 +38,11 @@ def list_git_texts(arguments: list[str]) -> list[str]:
     texts += [
         word.removeprefix(_COMMAND_ADDRESS).replace("%", "") for word in rest if word.startswith(_COMMAND_ADDRESS)
     ]
-    words = _list_repeated(rest)
+    words = _list_repeated_words(rest)
     return [*texts, *(words if len(words) == 1 else ())]
 
 
-def _list_repeated(words: list[str]) -> list[str]:
+def _list_repeated_words(words: list[str]) -> list[str]:
     """Return the words of a command that git runs for each version or submodule."""
     behind = skip_options(words[1:], "")
     is_repeated = (*words[:1], *behind[:1]) in (("bisect", "run"), ("submodule", "foreach"))
@@ -53,7 +53,7 @@ def list_git_commands(arguments: list[str]) -> list[tuple[str, ...]]:
     """Return the programs that a call of git starts with words of its own, and calls of git by an alias."""
     rest = skip_options(arguments, GIT_VALUES)
     commands: list[tuple[str, ...]] = []
-    commands.append(tuple(_list_repeated(rest)))
+    commands.append(tuple(_list_repeated_words(rest)))
     for setting in find_option_values(arguments[: len(arguments) - len(rest)], "-c"):
         name, _, value = setting.partition("=")
         is_alias = name.lower().startswith("alias.") and name[6:] not in _OWN_COMMANDS

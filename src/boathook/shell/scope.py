@@ -136,7 +136,7 @@ class ShellScope:
         text = self.expand_text(word)
         value = text[text.find("=") + 1 :]
         is_longer = word.raw.startswith(f"{name}+=")
-        if value == UNKNOWN and not is_longer and (paths := self._list_substituted(word.raw.partition("=")[2])):
+        if value == UNKNOWN and not is_longer and (paths := self._list_substitutions(word.raw.partition("=")[2])):
             self.assign_choices(name, paths)
             return
         self.assign(name, self.look_up(name) + value if is_longer and name in self.variables else value)
@@ -183,7 +183,7 @@ class ShellScope:
 
     def _list_choices(self, text: str, raw: str) -> list[str]:
         """Return what a word may be that has a variable with several values, or paths that a command lists."""
-        if text == UNKNOWN and (paths := self._list_substituted(raw)):
+        if text == UNKNOWN and (paths := self._list_substitutions(raw)):
             return paths
         names = [name for name in _VARIABLE.findall(raw) if name in self.choices] if self.choices else []
         if len(names) != 1 or text.count(UNKNOWN) != 1:
@@ -194,7 +194,7 @@ class ShellScope:
             return []
         return [surround_path(value, prefix, suffix) for value in self.choices[names[0]]]
 
-    def _list_substituted(self, raw: str) -> list[str]:
+    def _list_substitutions(self, raw: str) -> list[str]:
         if self.depth >= _MAX_EVALUATED_DEPTH or len(raw) > MAX_VALUE_CHARS:
             return []
         match = _WHOLE_SUBSTITUTION.fullmatch(raw)

@@ -190,7 +190,7 @@ def resolve_locations(
         untrusted=untrusted_folders,
         folders=folders,
         trust_all=trust_all,
-        closed=_find_closed(start),
+        closed=_find_closed_folder(start),
         lookalikes=_find_lookalikes(start, sources),
         real_start=real_start,
         work_tree=work_trees[real_start],
@@ -350,7 +350,7 @@ def _is_closed(folder: str) -> bool:
     return False
 
 
-def _find_closed(start: str) -> str:
+def _find_closed_folder(start: str) -> str:
     at, closed = start.rstrip("/"), ""
     while at and _is_closed(at):
         at, closed = at.rpartition("/")[0], at

@@ -47,7 +47,7 @@ class BoundFiles(Value):
     unclear: str = ""
     programs: tuple[str, ...] = ()
 
-    def list_uncovered(self) -> list[str]:
+    def list_uncovered_files(self) -> list[str]:
         return [*self.unbound, *self.programs, *([self.unclear] if self.unclear else [])]
 
 

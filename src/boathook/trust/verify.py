@@ -59,7 +59,7 @@ class VerifiedCatalog:
         while True:
             plan = self._catalog.plan(event)
             hooks = (*(hook for stage in plan.stages for hook in stage.hooks), *plan.background)
-            changed = dict(filter(None, map(self._find_changed, hooks)))
+            changed = dict(filter(None, map(self._find_changed_hook, hooks)))
             if not changed:
                 return plan
             rest = [changed.get(hook.order, hook) for hook in self._catalog.hooks]
@@ -71,7 +71,7 @@ class VerifiedCatalog:
     def find_skips(self, event: Event) -> tuple[Skip, ...]:
         return self._catalog.find_skips(event)
 
-    def _find_changed(self, hook: Hook) -> tuple[object, Hook] | None:
+    def _find_changed_hook(self, hook: Hook) -> tuple[object, Hook] | None:
         if hook.approval is None or hook.order in self._verified:
             return None
         self._verified.add(hook.order)

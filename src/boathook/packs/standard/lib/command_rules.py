@@ -41,11 +41,11 @@ class ProgramOptions(NamedTuple):
 
 # Programs whose `-h` is not a call for help.
 _NO_HELP_LETTER = frozenset(("shutdown", "halt", "poweroff"))
-Options = Mapping[str, ProgramOptions]
+OptionTable = Mapping[str, ProgramOptions]
 
 
 def find_rule(
-    program: Started, rules: Sequence[CommandRule], options: Options, *, has_answer: bool = False
+    program: Started, rules: Sequence[CommandRule], options: OptionTable, *, has_answer: bool = False
 ) -> CommandRule | None:
     """Return the first rule that a program falls under; with `has_answer` something may answer what it asks."""
     own_rules = [rule for rule in rules if program.name in rule.programs.split()]
@@ -59,7 +59,7 @@ def find_rule(
     return next((rule for rule in own_rules if _is_under(arguments, rule, has_answer=has_answer)), None)
 
 
-def read_arguments(program: Started, options: Options) -> ArgumentList:
+def read_arguments(program: Started, options: OptionTable) -> ArgumentList:
     """Return the arguments of a program, read as it reads them."""
     own = options.get(program.name, ProgramOptions())
     return ArgumentList(program.words[1:], own.with_value, has_long_dash=own.has_long_dash)
@@ -79,7 +79,7 @@ def _is_under(arguments: ArgumentList, rule: CommandRule, *, has_answer: bool) -
 
 
 def judge_programs(
-    programs: Iterable[Started], rules: Sequence[CommandRule], options: Options, *, has_answer: bool = False
+    programs: Iterable[Started], rules: Sequence[CommandRule], options: OptionTable, *, has_answer: bool = False
 ) -> GuardAnswer | None:
     """Return the objection to programs by rows; a block counts more than an ask."""
     answer = None

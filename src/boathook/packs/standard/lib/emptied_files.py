@@ -25,7 +25,7 @@ _CODE_EMPTIES = re.compile(
 )
 
 
-def list_emptied(program: Started) -> list[str]:
+def list_emptied_files(program: Started) -> list[str]:
     """Return the files that a program leaves empty, or full of zeros or noise."""
     words = [*program.words[1:]]
     if program.name == "truncate":
@@ -38,7 +38,7 @@ def list_emptied(program: Started) -> list[str]:
     if program.name in _COPIERS - {"mv"} and not _NOTHING.isdisjoint(words):
         return [word for word in list_operands(words) if word not in _NOTHING]
     if program.name in ("sed", "gsed"):
-        return _list_emptied_by_sed(words)
+        return _list_files_of_sed(words)
     if program.name in _EDITORS:
         arguments = ArgumentList(words, "-c")
         commands = [*arguments.get("-c"), *(word for word in words if word.startswith("+"))]
@@ -56,7 +56,7 @@ def list_emptied(program: Started) -> list[str]:
     return [*program.outputs] if is_silent else []
 
 
-def _list_emptied_by_sed(words: list[str]) -> list[str]:
+def _list_files_of_sed(words: list[str]) -> list[str]:
     """`sed -i d FILE`, and `sed -n -i '' FILE`, which prints nothing."""
     arguments = ArgumentList(words, "-e --expression -f --file -l")
     # On macOS, the ending of a copy is a word of its own.
@@ -81,7 +81,7 @@ class OlderVersions:
         # Files that an earlier program wrote an older version to.
         self._copies: set[str] = set()
 
-    def list_replaced(self, program: Started) -> list[str]:
+    def list_replaced_files(self, program: Started) -> list[str]:
         """Return the files that get an older version by a program."""
         words = [*program.words[1:]]
         sources = [program, *program.feeders]

@@ -96,7 +96,7 @@ class GitState:
         code, output, _ = self._run(["ls-files", "--unmerged", "--", *paths])
         return bool(output) if code == 0 else None
 
-    def list_untracked(self) -> list[str] | None:
+    def list_untracked_files(self) -> list[str] | None:
         """Return the files in the folder that git does not know, by their whole paths; ignored ones are left out."""
         if not self.is_known:
             return None
@@ -105,7 +105,7 @@ class GitState:
             return [] if _NO_REPOSITORY in message else None
         return [f"{self.folder.rstrip('/')}/{name}" for name in output.split("\0") if name]
 
-    def has_untracked(self, paths: Sequence[str] = (), *, ignored: bool = False) -> bool | None:
+    def has_untracked_files(self, paths: Sequence[str] = (), *, ignored: bool = False) -> bool | None:
         """Return whether there are files that git does not know; with `ignored`, ignored files count, too."""
         if not self.is_known or any(UNKNOWN in path for path in paths):
             return None

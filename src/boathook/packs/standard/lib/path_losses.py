@@ -99,7 +99,7 @@ class PathLoss(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-Rule = Callable[[Started], Iterator[PathLoss]]
+LossRule = Callable[[Started], Iterator[PathLoss]]
 
 
 def list_path_losses(program: Started) -> list[PathLoss]:
@@ -311,7 +311,7 @@ def _is_file_name(text: str, program: Started) -> bool:
     return is_plain and os.path.lexists(program.make_absolute(text))
 
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, LossRule] = {
     **dict.fromkeys(("rm", "grm", "srm", "unlink", "rimraf", "del-cli", "wipe"), _remove),
     "find": _search,
     **dict.fromkeys(("mv", "gmv"), _move),
@@ -319,4 +319,6 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl", "chattr"), _change_access),
     "shred": _shred,
 }
-_POWERSHELL_RULES: dict[str, Rule] = dict.fromkeys(("remove-item", "ri", "del", "erase", "rd", "rmdir"), _remove_item)
+_POWERSHELL_RULES: dict[str, LossRule] = dict.fromkeys(
+    ("remove-item", "ri", "del", "erase", "rd", "rmdir"), _remove_item
+)

@@ -172,7 +172,7 @@ class SecretFlows:
             kind = HANDED_OUT if is_named_secret(program) else "a secret that it prints"
             return [SecretPath(" ".join(map(show_path, program.words[:3])), SETTINGS, kind)]
         takes_folders = takes_whole_folders(program)
-        words = list(dict.fromkeys(list_read_words(program)))[:_MAX_WORDS]
+        words = list(dict.fromkeys(list_source_words(program)))[:_MAX_WORDS]
         secrets = [found for word in words if (found := self.judge(program, word, whole_folder=takes_folders))]
         if program.name in _COPIERS and not self.sends:
             secrets = [one for one in secrets if not self._stays_recognizable(program)]
@@ -288,13 +288,13 @@ def packs_folders_empty(program: Started) -> bool:
     return "--no-recursion" in program.words and "--recursion" not in program.words
 
 
-def list_read_words(program: Started) -> list[str]:
+def list_source_words(program: Started) -> list[str]:
     """Return the words of a program that name files whose content it prints, copies or packs."""
     name, rest = program.name, list(program.words[1:])
     if any(word in ("--help", "--version") for word in rest):
         return []
     if name in _SEARCHERS:
-        return _list_searched(program, rest)
+        return _list_searched_files(program, rest)
     if name in _COPIERS:
         sources = [word for word in list_operands(rest) if "--attributes-only" not in rest]
         targets = find_option_values(rest, "-t", "--target-directory")
@@ -318,7 +318,7 @@ def list_read_words(program: Started) -> list[str]:
     return []
 
 
-def _list_searched(program: Started, rest: list[str]) -> list[str]:
+def _list_searched_files(program: Started, rest: list[str]) -> list[str]:
     is_editing = any(re.fullmatch(r"-[A-Za-z]*i.*|--in-place.*", word) for word in rest) and program.name not in (
         *("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"),
     )

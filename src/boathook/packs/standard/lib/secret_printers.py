@@ -6,7 +6,7 @@ import re
 
 from lazy_pattern import LazyPattern
 from program_list import is_dry_run
-from written_commands import is_secret_name
+from written_commands import is_name_of_secret
 
 from boathook.core.interpreters import is_interpreter, remove_version
 from boathook.shell.started_program import Started
@@ -135,6 +135,6 @@ def find_code_variables(program: Started) -> str:
         if row.search(code):
             return "all variables of the environment"
         for match in _SHOWN_VARIABLE.finditer(code):
-            if is_secret_name(match[1]):
+            if is_name_of_secret(match[1]):
                 return f"the value of {match[1]}"
     return ""

@@ -99,7 +99,7 @@ def _read_pipes(text: str, home: str) -> list[list[WrittenCommand]]:
     return [pipe for pipe in pipes if any(one.words or one.inputs for one in pipe)]
 
 
-def is_secret_name(name: str) -> bool:
+def is_name_of_secret(name: str) -> bool:
     """Whether a variable is called after a secret."""
     return _SECRET_NAME.search(name) is not None and _ABOUT_SECRET.search(name) is None
 
@@ -110,6 +110,6 @@ def list_variables(raw: str) -> list[str]:
     return _VARIABLE.findall(_HARMLESS_EXPANSION.sub("", text))
 
 
-def list_assigned(call: GuardedCall) -> set[str]:
+def list_assignments(call: GuardedCall) -> set[str]:
     """Return the variables that the commands of a call set themselves."""
     return {match[1] for text in call.commands for match in re.finditer(r"(?:^|[\s;&|(])([A-Za-z_]\w*)=", text)}

@@ -70,12 +70,12 @@ def _has_marks(path: Path) -> bool:
     return at is not None
 
 
-def _check_uncommitted(status: list[str]) -> str:
+def _check_changed_files(status: list[str]) -> str:
     changed = [line[3:] for line in status if line[:2] != "??"]
     return f"These changes are not committed: {_name_some(changed)}. Commit them, or say why not." if changed else ""
 
 
-def _check_untracked(status: list[str]) -> str:
+def _check_untracked_files(status: list[str]) -> str:
     new = [line[3:] for line in status if line[:2] == "??"]
     return (
         f"Git does not have these files: {_name_some(new)}. Commit them, add them to .gitignore, or delete them."
@@ -84,7 +84,7 @@ def _check_untracked(status: list[str]) -> str:
     )
 
 
-def _check_unpushed(_: list[str]) -> str:
+def _check_unpushed_commits(_: list[str]) -> str:
     if not (_ask_git("remote") or "").strip() or _ask_git("rev-parse", "--verify", "-q", "HEAD") is None:
         return ""
     ahead = _ask_git("rev-list", "--count", "@{upstream}..HEAD")
@@ -95,9 +95,9 @@ def _check_unpushed(_: list[str]) -> str:
 
 _CHECKS: dict[str, Callable[[list[str]], str]] = {
     "conflicts": _check_conflicts,
-    "uncommitted": _check_uncommitted,
-    "untracked": _check_untracked,
-    "unpushed": _check_unpushed,
+    "uncommitted": _check_changed_files,
+    "untracked": _check_untracked_files,
+    "unpushed": _check_unpushed_commits,
 }
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 
 from call_programs import list_host_programs
 from command_rules import CommandRule, judge_programs
-from emptied_files import OlderVersions, list_emptied
+from emptied_files import OlderVersions, list_emptied_files
 from git_call import GitCall, iter_git_calls
 from git_state import GitState, GitStates
 from path_losses import DELETE, PathLoss, list_path_losses
@@ -41,7 +41,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
     judges_deletes = call.settings.get("deletes", True)
     listers: list[GitCall] = []
     for program in list_host_programs(call):
-        judges_files = judges_deletes and not saved.has_untracked
+        judges_files = judges_deletes and not saved.has_untracked_files
         is_delete = program.name.lower() in _DELETERS or is_interpreter(program.name)
         if judges_files and is_delete and (reason := _judge_delete(program, call, states)):
             return ask(reason)
@@ -55,7 +55,7 @@ def decide(call: GuardedCall) -> GuardAnswer | None:
             reason = rule(git, state) if rule else ""
             if reason and not saved.covers(git):
                 return ask(reason)
-            if reason := saved.find_loss(git, state) or saved.find_dropped(git, state):
+            if reason := saved.find_loss(git, state) or saved.find_dropped_commits(git, state):
                 return ask(reason)
             saved.note(git, state)
             listers += [git] if _lists_work(git) else []
@@ -66,7 +66,7 @@ class _SavedWork:
     """What earlier parts of the same command put where it can be had back."""
 
     def __init__(self, call: GuardedCall) -> None:
-        self.has_tracked = self.has_untracked = self._has_added = False
+        self.has_tracked = self.has_untracked_files = self._has_added = False
         # Whether the last stash is one that this command made, and whether it has printed what it could apply in reverse.
         self._has_stashed = self._has_diff = False
         # Whether the current commit has moved on, and whether it has another name now.
@@ -79,7 +79,7 @@ class _SavedWork:
         is_name = git.subcommand in ("branch", "tag") and len(git.operands) == 1 and not git.arguments.options
         self._has_named = self._has_named or (is_name and self._is_certain)
         if _is_stash(git, "pop"):
-            self.has_tracked = self.has_untracked = False
+            self.has_tracked = self.has_untracked_files = False
         if _leaves_changes(git, state):
             state.note_changes()
         if git.subcommand == "stash" and not _is_stash(git, "list", "show"):
@@ -89,10 +89,10 @@ class _SavedWork:
             self._has_added = self._is_certain
         elif git.subcommand == "commit" and not git.has("-p", "--patch"):
             self.has_tracked = self.has_tracked or self._has_added or (self._is_certain and git.has("-a", "--all"))
-            self.has_untracked = self.has_untracked or self._has_added
+            self.has_untracked_files = self.has_untracked_files or self._has_added
         elif git.subcommand == "stash" and self._is_certain and _stashes_all(git):
             self.has_tracked = True
-            self.has_untracked = self.has_untracked or git.has("-u", "--include-untracked", "-a", "--all")
+            self.has_untracked_files = self.has_untracked_files or git.has("-u", "--include-untracked", "-a", "--all")
 
     def find_loss(self, git: GitCall, state: GitState) -> str:
         """Return why to ask about a call that takes away what an earlier part of the command stashed or printed."""
@@ -106,7 +106,7 @@ class _SavedWork:
             return _describe("`git apply -R` of a diff throws away", is_there=state.has_changes())
         return ""
 
-    def find_dropped(self, git: GitCall, state: GitState) -> str:
+    def find_dropped_commits(self, git: GitCall, state: GitState) -> str:
         """Return why to ask about a call that drops commits: to save changes does not save these."""
         rule = _COMMIT_RULES.get(git.subcommand)
         # A version that is counted from the last commit is another one after a new commit.
@@ -117,7 +117,7 @@ class _SavedWork:
         """Whether what a call throws away is saved."""
         if git.subcommand in _KEPT_APART:
             return False
-        return self.has_untracked if git.subcommand == "clean" else self.has_tracked
+        return self.has_untracked_files if git.subcommand == "clean" else self.has_tracked
 
 
 def _is_stash(git: GitCall, *names: str) -> bool:
@@ -165,7 +165,7 @@ def _clean(git: GitCall, state: GitState) -> str:
     is_interactive = git.has("-i", "--interactive")
     if git.has("-n", "--dry-run") or not (_is_answered(git) if is_interactive else is_forced):
         return ""
-    found = state.has_untracked(_list_paths(git), ignored=git.has("-x", "-X"))
+    found = state.has_untracked_files(_list_paths(git), ignored=git.has("-x", "-X"))
     save = "See which with `git clean -n`; `git stash push -u` keeps them"
     return _describe("`git clean` deletes for good", is_there=found, what="files that git does not know", save=save)
 
@@ -360,7 +360,9 @@ def _judge_listed(program: Started, listers: list[GitCall], states: GitStates) -
         # In a loop, a word is all that is left of the list.
         is_found = not is_status and any(isinstance(word, FoundPath) for word in program.words)
         is_fed = is_found or any(one.words == git.program.words for one in program.substituted)
-        is_lost = is_fed and (state.has_changes(untracked=True) if is_status else state.has_untracked(git.operands))
+        is_lost = is_fed and (
+            state.has_changes(untracked=True) if is_status else state.has_untracked_files(git.operands)
+        )
         if is_lost:
             return f"`{program.name}` deletes what `git {git.subcommand}` lists: files that are in no commit. {_SAVE}."
     return ""
@@ -374,7 +376,7 @@ def _list_lost(path: str, loss: PathLoss, states: GitStates) -> list[str]:
     if os.path.isdir(path):
         is_lost = loss.is_tree and state.has_changes([path], untracked=True)
     else:
-        is_lost = _has_content(path) and state.has_untracked([path])
+        is_lost = _has_content(path) and state.has_untracked_files([path])
     return [path] if is_lost else []
 
 
@@ -385,7 +387,7 @@ def _list_lost_matches(pattern: str, loss: PathLoss, states: GitStates) -> list[
     folder = pattern[: min(pattern.find(sign) for sign in "*?[" if sign in pattern)].rpartition("/")[0]
     found = list(islice(iglob(pattern), _MAX_MATCHES))
     files = [path for path in found if _has_content(path)]
-    new = {*(states.get(folder).list_untracked() or ())} if files else set()
+    new = {*(states.get(folder).list_untracked_files() or ())} if files else set()
     folders = [path for path in found if loss.is_tree and os.path.isdir(path) and not os.path.islink(path)]
     lost = [path for path in files if path in new]
     return lost or [path for path in folders if states.get(folder).has_changes([path], untracked=True)][:1]
@@ -397,21 +399,21 @@ def _has_content(path: str) -> bool:
 
 def _list_lost_names(folder: str, names: tuple[str, ...], states: GitStates) -> list[str]:
     """Return the new files below a folder whose names match patterns."""
-    new = states.get(folder).list_untracked() if os.path.isdir(folder) else None
+    new = states.get(folder).list_untracked_files() if os.path.isdir(folder) else None
     return [path for path in new or () if any(fnmatch(os.path.basename(path), name) for name in names)]
 
 
 def _judge_overwrite(program: Started, call: GuardedCall, states: GitStates, older: OlderVersions) -> str:
     """Return why to ask about a program that empties files of the project, or writes older versions over them."""
     top = call.project or call.work_dir
-    for path in _list_ours(older.list_replaced(program), program, call):
+    for path in _list_ours(older.list_replaced_files(program), program, call):
         # An archive of a version has all files.
         is_folder = os.path.isdir(path)
         state = states.get(path if is_folder else os.path.dirname(path))
         if (is_folder or _has_content(path)) and state.has_changes([path], untracked=not is_folder):
             shown = f"changed files in {os.path.relpath(path, top)}" if is_folder else os.path.relpath(path, top)
             return f"This writes an older version over {shown}: what is there now is in no commit. {_SAVE}."
-    for path in _list_ours(list_emptied(program), program, call):
+    for path in _list_ours(list_emptied_files(program), program, call):
         if _has_content(path) and states.get(os.path.dirname(path)).has_changes([path], untracked=True):
             return f"This empties {os.path.relpath(path, top)}, which is in no commit as it is now. {_SAVE}."
     return ""

@@ -11,7 +11,7 @@ from typing import Any
 from secret_flows import HANDED_OUT, SecretFlows, SecretRead, is_dump, is_names_only
 from secret_paths import CREDENTIAL, SETTINGS, SecretPath, find_linked_secret, find_secret_path
 from secret_printers import find_code_variables, is_store_dump
-from written_commands import WrittenCommand, is_secret_name, list_assigned, list_pipes, list_variables
+from written_commands import WrittenCommand, is_name_of_secret, list_assignments, list_pipes, list_variables
 
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
 
@@ -165,7 +165,7 @@ def _object_to(secret: SecretPath, *, is_copy: bool = False) -> GuardAnswer:
 
 
 def _find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
-    assigned = list_assigned(call)
+    assigned = list_assignments(call)
     for pipe in list_pipes(call):
         first = pipe[0]
         if first.is_nested or any(one.has_output for one in pipe):
@@ -183,7 +183,7 @@ def _find_shown_variable(call: GuardedCall) -> GuardAnswer | None:
         if is_value or (first.name.lower() in _WORD_PRINTERS and len(pipe) == 1):
             names = [name for raw in first.raws[0 if is_value else 1 :] for name in list_variables(raw)]
         for name in names:
-            if is_secret_name(name) and name not in assigned and len(pipe) == 1:
+            if is_name_of_secret(name) and name not in assigned and len(pipe) == 1:
                 return ask(
                     f"This shows the value of {name} to the model. "
                     f'To see whether it is set: `test -n "${name}" && echo set`.'

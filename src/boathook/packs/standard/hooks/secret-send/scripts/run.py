@@ -11,7 +11,7 @@ from lazy_pattern import LazyPattern
 from network_sinks import NETWORK_FILE, NetworkSink, find_network_sink
 from secret_flows import SecretFlows, packs_folders_empty, takes_whole_folders
 from secret_paths import PRIVATE, SecretPath, find_secret_below, find_secret_path
-from written_commands import is_secret_name, list_assigned, list_pipes, list_variables
+from written_commands import is_name_of_secret, list_assignments, list_pipes, list_variables
 
 from boathook.core.interpreters import is_interpreter
 from boathook.guards import GuardAnswer, GuardedCall, ask, block, run_guard
@@ -61,12 +61,12 @@ def _judge_sink(call: GuardedCall, flows: SecretFlows, program: Started, sink: N
     sent = [found for path in sink.files if (found := flows.judge(program, path, whole_folder=is_wide))]
     if sink.sends_input:
         sent += flows.list_fed(program)
-        sent += _list_searched(program)
+        sent += _list_searched_files(program)
         # What other programs write to a descriptor or a pipe with a name cannot be followed.
         sent += _list_read_while_connected(flows)
     if any(UNKNOWN in text for text in (*sink.texts, *sink.files)):
         sent += [read.secret for read in flows.reads if not read.is_copy and id(read.program) not in flows.consumers]
-        sent += _list_substituted(call, flows, program)
+        sent += _list_substitutions(call, flows, program)
     if sink.files or sink.sends_input:
         sent += flows.files.values()
     if sent:
@@ -85,7 +85,7 @@ def _list_read_while_connected(flows: SecretFlows) -> list[SecretPath]:
     return [read.secret for read in flows.reads if id(read.program) in known]
 
 
-def _list_searched(program: Started) -> list[SecretPath]:
+def _list_searched_files(program: Started) -> list[SecretPath]:
     """Return what is sent if a search for secrets is before a program in a pipe."""
     for feeder in program.feeders:
         operands = list_operands(feeder.words[1:])
@@ -94,7 +94,7 @@ def _list_searched(program: Started) -> list[SecretPath]:
     return []
 
 
-def _list_substituted(call: GuardedCall, flows: SecretFlows, program: Started) -> list[SecretPath]:
+def _list_substitutions(call: GuardedCall, flows: SecretFlows, program: Started) -> list[SecretPath]:
     """Return secrets that `$(<FILE)` puts into a word."""
     paths = [path for pipe in list_pipes(call) for one in pipe if one.is_nested for path in one.inputs]
     return [found for path in paths if (found := flows.judge(program, path))]
@@ -139,11 +139,11 @@ def _judge_git(flows: SecretFlows, program: Started) -> GuardAnswer | None:
 
 def _judge_variables(call: GuardedCall) -> GuardAnswer | None:
     """Object to variables with secrets in the text or the address of a request."""
-    assigned = list_assigned(call)
+    assigned = list_assignments(call)
     for pipe in list_pipes(call):
         for at, one in enumerate(pipe):
             names = {name for raw in one.raws[1:] for name in list_variables(raw)}
-            secrets = sorted(name for name in names if is_secret_name(name) and name not in assigned)
+            secrets = sorted(name for name in names if is_name_of_secret(name) and name not in assigned)
             if not secrets:
                 continue
             sender = next(
@@ -172,7 +172,9 @@ def _sends_variable(raws: list[str], names: list[str]) -> bool:
     )
     addresses = [word for word in list_operands(raws[1:]) if word not in headers]
     used = [name for name in names if any(name in word for word in (*texts, *addresses))]
-    services = [part.lower() for name in used for part in name.split("_") if len(part) > 3 and not is_secret_name(part)]
+    services = [
+        part.lower() for name in used for part in name.split("_") if len(part) > 3 and not is_name_of_secret(part)
+    ]
     hosts = " ".join(addresses).lower().partition("?")[0]
     return bool(used) and not any(service in hosts for service in services)
 
