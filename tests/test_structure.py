@@ -125,7 +125,7 @@ def test_other_rooms_do_not_know_one_agent():
     assert found == MENTIONS_ALLOWED.keys()
 
 
-def test_functions_say_what_they_do_not_what_was_done():
+def test_few_functions_are_named_by_a_participle():
     names = [
         node.name
         for module in MODULES
