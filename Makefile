@@ -29,9 +29,12 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
-test test-documents test-installed test-remote test-bridges test-long: export PYTHONDONTWRITEBYTECODE =
+test test-faults test-documents test-installed test-remote test-bridges test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge'
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge' --ignore=tests/faults --ignore=tests/fuzz
+
+test-faults: $(READY) ## what goes wrong: every row of the fault model, and the seeds of the fuzzer
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long' tests/faults tests/fuzz
 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
