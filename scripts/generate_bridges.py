@@ -114,7 +114,6 @@ def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
         "A bridge attaches your hooks to the agents of a framework, in one line: HOOK.md, settings.json, packs, Python functions.",
         "Each is an extra of this package (`pip install 'boathook[NAME]'`), and imports its framework only when you import it.",
         "boathook is not on a package index yet: install it from a clone, `pip install 'PATH/TO/CLONE[NAME]'`.",
-        "There is no bridge to claude-agent-sdk yet; the program that it starts is an agent like others (`boathook setup`).",
         "",
         *(f"- [{title}]({path.name})" for title, path in list_pages()),
         "",

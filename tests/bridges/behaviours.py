@@ -27,5 +27,4 @@ ACCEPTED = {
     # A prompt again, and a run that ends before the first tool call.
     ("langgraph ToolNode", "context_for_a_prompt_reaches_the_model"),
     ("langgraph ToolNode", "hooks_are_told_that_a_run_failed"),
-    ("claude-agent-sdk", "session"),
 }

@@ -1,0 +1,612 @@
+"""Hooks in agents of claude-agent-sdk: `ClaudeAgentOptions(**boathook_hooks())`.
+
+from boathook.bridges.claude_agent_sdk import boathook_hooks, guard_session
+
+options = ClaudeAgentOptions(**boathook_hooks())       # the file hooks of the user and of this folder
+options = ClaudeAgentOptions(**boathook_hooks(hooks))  # hooks = boathook.Hooks()
+
+async with guard_session(options) as options:          # a session that ends, and errors of hooks that are raised
+    async for message in query(prompt="…", options=options): ...
+"""
+
+# The framework is not installed where the whole package is checked; `make bridges` checks this file with it.
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from boathook.assembly import load_catalog
+from boathook.bridges.attachment import Attachment, attach
+from boathook.bridges.framework import require_version
+from boathook.bridges.server_tools import ServerToolNames
+from boathook.core.event import POST_SESSION
+from boathook.core.outcome import Decision
+from boathook.errors import BridgeError, Stopped
+from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import CompactionContext, NotificationContext, StepContext
+from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.layers import LOGGER
+from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
+
+require_version("claude-agent-sdk", "0.2.182", before="0.3", extra="claude-agent-sdk")
+
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, PermissionResultAllow, PermissionResultDeny
+
+_Json = dict[str, Any]
+_CanUseTool = Callable[[str, _Json, Any], Any]
+# Hooks have their own timeouts, and all of them together may take longer than the minute that the program would wait.
+_PATIENCE = 24 * 60 * 60
+_MAX_SESSIONS = 1024
+# A stop gate that raises is bounded like one that refuses.
+_MAX_FAILED_STOPS = 3
+# What makes the program ignore the hooks of the SDK: seen with `--bare` and version 2.1.326.
+_OFF_ARGUMENTS = ("bare", "safe-mode", "settings")
+_OFF_VARIABLES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE")
+_SETTINGS_SOURCE = "settings.json"
+_DELEGATING_TOOLS = ("Agent", "Task")
+
+
+def boathook_hooks(
+    hooks: Hooks | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Mapping[str, str]] | None = None,
+    session_id: str = "",
+    work_dir: str | os.PathLike[str] = "",
+    allow_unguarded: bool = False,
+    can_use_tool: _CanUseTool | None = None,
+    callbacks: Mapping[Any, Sequence[HookMatcher]] | None = None,
+    settings: str | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_args: Mapping[str, str | None] | None = None,
+    plugins: Sequence[Any] = (),
+) -> dict[str, Any]:
+    """Return fields for ClaudeAgentOptions that put hooks around prompts, tool calls, stops and subagents.
+
+    Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder), and the program that the SDK starts
+    does not run hooks of its settings a second time. `names` and `arguments` map tools and their arguments to the names that
+    file hooks know; the rest is guessed, for a tool `mcp__server__bash` from `bash`. Give the SDK's own `can_use_tool`, `settings`,
+    `env`, `extra_args` and `plugins` here, and its own hooks as `callbacks`: those that would switch hooks off are refused, unless
+    `allow_unguarded` is set.
+    """
+    attachment = attach(
+        "claude-agent-sdk",
+        hooks,
+        names=names,
+        arguments=arguments,
+        session_id=session_id,
+        work_dir=work_dir,
+        allow_unguarded=allow_unguarded,
+    )
+    attachment.make_run().refuse_middleware()
+    if not allow_unguarded:
+        _refuse_switches(extra_args or {}, {**os.environ, **(env or {})})
+        if attachment.hooks.stack.engine is not None:
+            _refuse_plugins(plugins)
+    guard = _Guard(attachment, can_use_tool)
+    matchers = {event: [*(callbacks or {}).get(event, ())] for event in (*_EVENTS, *(callbacks or {}))}
+    for event, given in guard.make_matchers().items():
+        matchers[event] += given
+    return {
+        "hooks": matchers,
+        "can_use_tool": guard.ask_person if can_use_tool is not None else None,
+        "settings": settings if attachment.hooks.stack.engine is None else _switch_off_hooks(settings, attachment),
+        "env": dict(env or {}),
+        "extra_args": dict(extra_args or {}),
+        "plugins": [*plugins],
+    }
+
+
+@asynccontextmanager
+async def guard_session(options: ClaudeAgentOptions) -> AsyncIterator[ClaudeAgentOptions]:
+    """Return options for one session, which ends with the block: the SDK itself reports no end of a session, and no cancelling.
+
+    What the hooks raised is raised again when the block ends, and `boathook.Stopped` if a hook ended the run.
+    """
+    guard = _find_guard(options).make_copy()
+    hooks: Any = {event: [_rebind(each, guard) for each in given] for event, given in (options.hooks or {}).items()}
+    ask: Any = guard.ask_person if options.can_use_tool is not None else None
+    try:
+        yield dataclasses.replace(options, hooks=hooks, can_use_tool=ask)
+    except BaseException as error:
+        raised = await guard.end(error)
+        if raised is error or raised is None:
+            raise
+        raise raised from error
+    else:
+        raised = await guard.end(None)
+        if raised is not None:
+            raise raised
+
+
+def _find_guard(options: ClaudeAgentOptions) -> _Guard:
+    for matchers in (options.hooks or {}).values():
+        for matcher in matchers:
+            for callback in matcher.hooks:
+                if isinstance(callback, _Callback):
+                    return callback.guard
+    raise BridgeError("these options have no hooks of boathook", fix="ClaudeAgentOptions(**boathook_hooks())")
+
+
+def _rebind(matcher: HookMatcher, guard: _Guard) -> HookMatcher:
+    own = [_Callback(guard, each.event) if isinstance(each, _Callback) else each for each in matcher.hooks]
+    return dataclasses.replace(matcher, hooks=own)
+
+
+def _refuse_switches(extra_args: Mapping[str, str | None], env: Mapping[str, str]) -> None:
+    off = [f"--{name}" for name in extra_args if name.lstrip("-") in _OFF_ARGUMENTS]
+    off += [name for name in _OFF_VARIABLES if env.get(name)]
+    if off:
+        message = f"{', '.join(off)}: with this the program that the SDK starts may run no hooks at all"
+        raise BridgeError(message, fix="remove it, or accept it with allow_unguarded=True")
+
+
+def _refuse_plugins(plugins: Sequence[Any]) -> None:
+    """Raise BridgeError for plugins with hooks that no file of the user enables: the bridge does not read them."""
+    folders = [str(plugin["path"]) for plugin in plugins]
+    if with_hooks := [folder for folder in folders if os.path.exists(os.path.join(folder, "hooks"))]:
+        message = f"these plugins have hooks, which would not run: {', '.join(with_hooks)}"
+        raise BridgeError(message, fix="install them in Claude Code, or accept it with allow_unguarded=True")
+
+
+def _switch_off_hooks(settings: str | None, attachment: Attachment) -> str:
+    """Return settings with which the program leaves the hooks of its settings to us, in this process and in no other."""
+    engine = attachment.hooks.stack.engine
+    if engine is None or _SETTINGS_SOURCE not in dict(engine.catalog.projects):
+        message = "file hooks were loaded without those of settings.json, which the program would run itself"
+        raise BridgeError(message, fix="call hooks.load() without `without`")
+    values: Any = {}
+    if settings:
+        try:
+            text = settings
+            if not settings.lstrip().startswith("{"):
+                with open(settings, encoding="utf-8") as file:
+                    text = file.read()
+            values = json.loads(text)
+        except (OSError, ValueError) as error:
+            raise BridgeError(f"the settings for the SDK cannot be read: {error}") from error
+    if not isinstance(values, dict) or "hooks" in values:
+        raise BridgeError("`settings` must be an object without hooks", fix="put its hooks into a settings.json")
+    return json.dumps({**values, "disableAllHooks": True})
+
+
+class _Callback:
+    """A hook of the SDK: an event for a guard. It never raises, because the SDK would go on then."""
+
+    def __init__(self, guard: _Guard, event: str) -> None:
+        self.guard, self.event = guard, event
+
+    async def __call__(self, given: Any, tool_use_id: str | None, context: Any) -> Any:
+        return await self.guard.answer(self.event, given)
+
+
+@dataclasses.dataclass
+class _OpenCall:
+    """A call that hooks have seen: as the model made it, as they left it, and the question about it, if there is one."""
+
+    run: AgentRun
+    made: ToolCall
+    left: ToolCall
+    token: str = ""
+
+
+class _CliSession:
+    """One session of the program: its run, and the runs of its subagents."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self.run = run
+        self.children: dict[str, AgentRun] = {}
+        # By the type of a subagent, its task; by its id, why it may do nothing.
+        self.tasks: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
+        self.failed_stops = 0
+
+    def find_run(self, given: _Json) -> AgentRun:
+        """Return the run that an event belongs to: that of a subagent, or the main one."""
+        agent = given.get("agent_id")
+        if not agent:
+            return self.run
+        if agent not in self.children:
+            name = str(given.get("agent_type") or "agent")
+            self.children[agent] = self.run.child(name, self.tasks.pop(name, ""))
+        return self.children[agent]
+
+
+class _Guard:
+    """Hooks for the sessions of some options. Sessions at once share nothing but the hooks."""
+
+    def __init__(self, attachment: Attachment, can_use_tool: _CanUseTool | None, *, is_block: bool = False) -> None:
+        self._attachment, self._can_use_tool, self._is_block = attachment, can_use_tool, is_block
+        self._sessions: OrderedDict[str, _CliSession] = OrderedDict()
+        self._calls: dict[str, _OpenCall] = {}
+        self._error: Exception | None = None
+        self._has_been_asked = False
+
+    def make_copy(self) -> _Guard:
+        """Return a guard for one block."""
+        return _Guard(self._attachment, self._can_use_tool, is_block=True)
+
+    def make_matchers(self) -> dict[str, list[HookMatcher]]:
+        """Return the hooks of the SDK."""
+        return {
+            event: [HookMatcher(hooks=[_Callback(self, event)], timeout=_PATIENCE, on_failure="block")]
+            for event in _EVENTS
+        }
+
+    async def answer(self, event: str, given: _Json) -> _Json:
+        """Return what the program shall do about an event. An error of a hook is a refusal, and `guard_session` raises it."""
+        self._has_been_asked = True
+        session = None
+        try:
+            session = self._find_session(given)
+            output: _Json = await _EVENTS[event](self, session, given)
+        except Exception as error:  # noqa: BLE001
+            # The SDK would go on.
+            LOGGER.error("hooks failed at %s of claude-agent-sdk: %s: %s", event, type(error).__name__, error)
+            self._error = self._error or error
+            output = self._refuse(event, session, f"a hook failed: {type(error).__name__}: {error}")
+        if session is not None:
+            self._attachment.log_messages(session.run)
+        if "stopReason" in output and not self._is_block:
+            LOGGER.warning("a hook ended the run at %s of claude-agent-sdk: %s", event, output["stopReason"])
+        return output
+
+    def _find_session(self, given: _Json) -> _CliSession:
+        key = str(given.get("session_id") or "")
+        session = self._sessions.get(key)
+        if session is None:
+            self._check_project(str(given.get("cwd") or ""))
+            run = self._attachment.make_run(key, can_ask=self._can_use_tool is not None)
+            run.name_map = ServerToolNames(self._attachment.names, self._attachment.arguments)
+            session = self._sessions[key] = _CliSession(run)
+            if not self._is_block and len(self._sessions) > _MAX_SESSIONS:
+                self._sessions.popitem(last=False)
+        return session
+
+    def _check_project(self, folder: str) -> None:
+        """Raise BridgeError if the program works in another project: its hooks would run nowhere."""
+        engine = self._attachment.hooks.stack.engine
+        if engine is not None and folder and load_catalog(folder).projects != engine.catalog.projects:
+            raise BridgeError(
+                f"the hooks are those of another folder than the one in which the agent works ({folder})",
+                fix=f"boathook_hooks(work_dir={folder!r})",
+            )
+
+    def _refuse(self, event: str, session: _CliSession | None, reason: str) -> _Json:
+        """Return an answer after which nothing goes on."""
+        if event == "PreToolUse":
+            return {
+                **_make_stop(reason),
+                **_make_specific(event, permissionDecision="deny", permissionDecisionReason=reason),
+            }
+        if event in ("UserPromptSubmit", "PreCompact"):
+            return {"decision": "block", "reason": reason}
+        if event in ("Stop", "SubagentStop") and not self._is_block and session is not None:
+            # To end the run would look like success here.
+            session.failed_stops += 1
+            if session.failed_stops <= _MAX_FAILED_STOPS:
+                return {"decision": "block", "reason": reason}
+        return _make_stop(reason)
+
+    async def end(self, error: BaseException | None) -> BaseException | None:
+        """End all sessions of a block; return the error that its caller gets, or None."""
+        stops = [session.run.stop_reason for session in self._sessions.values() if session.run.is_stopped]
+        raised = error
+        if error is None or isinstance(error, Exception):
+            raised = self._error or (Stopped(stops[0]) if stops else error)
+        if raised is None and not self._has_been_asked:
+            raised = BridgeError(
+                "the program that the SDK started never asked the hooks",
+                fix="give guard_session's options to query or to the client, and see that no settings switch hooks off",
+            )
+        for session in self._sessions.values():
+            kind, trace = (type(raised), raised.__traceback__) if raised is not None else (None, None)
+            await session.run.__aexit__(kind, raised, trace)
+            self._attachment.log_messages(session.run)
+        return raised
+
+    # Prompts and stops.
+
+    async def _on_prompt(self, session: _CliSession, given: _Json) -> _Json:
+        run, text = session.run, str(given.get("prompt") or "")
+        self._forget_calls(run)
+        begun = await run.aprompt(text)
+        if not begun.proceeds:
+            return {
+                "decision": "block",
+                "reason": begun.reason,
+                **(_make_stop(begun.reason) if begun.is_stopped else {}),
+            }
+        if begun.context.prompt != text:
+            raise BridgeError(
+                "a hook changed the prompt, but claude-agent-sdk cannot send another one", fix="add context instead"
+            )
+        self._warn_without_block(run)
+        return await self._begin_step(run) or _make_context("UserPromptSubmit", run)
+
+    def _warn_without_block(self, run: AgentRun) -> None:
+        if not self._is_block and run.stack.has_hooks(POST_SESSION):
+            LOGGER.warning("hooks for the end of a session run only in `async with guard_session(options)`")
+
+    async def _on_stop(self, session: _CliSession, given: _Json) -> _Json:
+        run, text = session.run, given.get("last_assistant_message")
+        self._forget_calls(run)
+        if stop := await self._end_step(run):
+            return stop
+        outcome = await run.astop(text)
+        if outcome.proceeds:
+            await run.aend_turn(text)
+        return await self._answer_stop(run, outcome)
+
+    async def _answer_stop(self, run: AgentRun, outcome: RunOutcome[Any]) -> _Json:
+        if outcome.is_stopped:
+            return _make_stop(outcome.reason)
+        if outcome.proceeds:
+            return {}
+        stop = await self._begin_step(run)
+        return stop or {"decision": "block", "reason": "\n".join((outcome.feedback, *run.take_context()))}
+
+    async def _on_failure(self, session: _CliSession, given: _Json) -> _Json:
+        text = given.get("last_assistant_message") or given.get("error_details") or given.get("error") or "failed"
+        await session.run.afailed(_TurnFailure(str(text)))
+        return {}
+
+    async def _on_compaction(self, session: _CliSession, given: _Json) -> _Json:
+        outcome = await session.run.afire(CompactionContext.before(0, trigger=str(given.get("trigger") or "auto")))
+        return {} if outcome.proceeds else {"decision": "block", "reason": outcome.reason}
+
+    async def _on_compacted(self, session: _CliSession, given: _Json) -> _Json:
+        await session.run.afire(CompactionContext.after(0, 0, trigger=str(given.get("trigger") or "auto")))
+        return {}
+
+    async def _on_notification(self, session: _CliSession, given: _Json) -> _Json:
+        await session.run.afire(NotificationContext.of(str(given.get("message") or ""), str(given.get("title") or "")))
+        return {}
+
+    # A step is a request to the model; the program has no event for it, but one before each of them.
+
+    async def _begin_step(self, run: AgentRun) -> _Json | None:
+        run.step_count += 1
+        return await self._fire_step(run, StepContext.before(run.step_count - 1))
+
+    async def _end_step(self, run: AgentRun) -> _Json | None:
+        return await self._fire_step(run, StepContext.after(max(run.step_count - 1, 0)))
+
+    async def _fire_step(self, run: AgentRun, context: StepContext[Any]) -> _Json | None:
+        if run.subagent is not None or not run.stack.has_hooks(context.kind):
+            return None
+        outcome = await run.afire(context)
+        if not outcome.proceeds:
+            # Nothing but the end of the run keeps the program from its next request.
+            run.note_end(outcome.reasons)
+            return _make_stop(outcome.reason)
+        return None
+
+    # Subagents.
+
+    async def _on_subagent(self, session: _CliSession, given: _Json) -> _Json:
+        run = session.find_run(given)
+        begun = await run.aprompt(run.task)
+        if begun.is_stopped:
+            return _make_stop(begun.reason)
+        if not begun.proceeds:
+            # The program cannot be kept from starting it, but from everything that it wants to do.
+            session.refused[given["agent_id"]] = begun.reason
+            run.add_context(f"Do nothing and end at once: {begun.reason}")
+        return _make_context("SubagentStart", run)
+
+    async def _on_subagent_stop(self, session: _CliSession, given: _Json) -> _Json:
+        run = session.find_run(given)
+        self._forget_calls(run)
+        if session.refused.get(str(given.get("agent_id"))):
+            return {}
+        outcome = await run.astop(given.get("last_assistant_message"))
+        if outcome.proceeds:
+            session.children.pop(str(given.get("agent_id")), None)
+        return await self._answer_stop(run, outcome)
+
+    # Tool calls.
+
+    async def _on_call(self, session: _CliSession, given: _Json) -> _Json:
+        run, call = session.find_run(given), _read_call(given)
+        refusal = session.refused.get(str(given.get("agent_id")), "")
+        if refusal:
+            return _make_denial(refusal)
+        # Two questions with one id could not be distinguished.
+        can_ask = self._can_use_tool is not None and call.id not in self._calls
+        outcome = await run.abefore(call, can_ask=can_ask)
+        if outcome.is_stopped:
+            return {**_make_stop(outcome.reason), **_make_denial(outcome.reason)}
+        if not outcome.proceeds and outcome.ask is None:
+            return _make_denial(outcome.reason)
+        if call.name in _DELEGATING_TOOLS:
+            session.tasks[str(outcome.call.args.get("subagent_type") or "general-purpose")] = str(
+                outcome.call.args.get("prompt") or ""
+            )
+        token = outcome.ask.token if outcome.ask is not None else ""
+        self._calls[call.id] = _OpenCall(run, call, outcome.call, token)
+        return _make_permission(outcome, call)
+
+    async def ask_person(self, name: str, tool_input: _Json, context: Any) -> Any:
+        """Let the program's own `can_use_tool` answer, and hooks see what it changed."""
+        assert self._can_use_tool is not None  # noqa: S101
+        answer = await self._can_use_tool(name, tool_input, context)
+        opened = self._calls.get(str(context.tool_use_id or ""))
+        try:
+            return answer if opened is None else await self._accept_answer(opened, tool_input, answer)
+        except Exception as error:  # noqa: BLE001
+            # The error is that of a hook, not of the program that was asked.
+            self._error = self._error or error
+            return PermissionResultDeny(message=f"a hook failed: {type(error).__name__}: {error}", interrupt=True)
+
+    async def _accept_answer(self, opened: _OpenCall, tool_input: _Json, answer: Any) -> Any:
+        run, token, is_allowed = opened.run, opened.token, isinstance(answer, PermissionResultAllow)
+        given = tool_input if not is_allowed or answer.updated_input is None else answer.updated_input
+        is_changed = to_json_value(given) != to_json_value(opened.left.args)
+        opened.token = ""
+        if not is_allowed:
+            if token:
+                run.answer(token, is_allowed, reason=str(getattr(answer, "message", "")))
+            return answer
+        call = ToolCall(opened.made.name, given, opened.made.id)
+        if token:
+            run.answer(token, is_allowed, args=given if is_changed else None)
+            outcome = await run.abefore(call if is_changed else opened.made, can_ask=False)
+        elif is_changed:
+            outcome = await run.adecide(ToolCall(call.name, given, f"{call.id}, changed"), can_ask=False)
+        else:
+            return answer
+        if not outcome.proceeds:
+            return PermissionResultDeny(message=outcome.reason, interrupt=outcome.is_stopped)
+        opened.left = outcome.call
+        return dataclasses.replace(answer, updated_input=to_json_value(outcome.call.args))
+
+    async def _on_result(self, session: _CliSession, given: _Json) -> _Json:
+        run, call, response = session.find_run(given), _read_call(given), given.get("tool_response")
+        self._close_call(call)
+        result = _read_result(response)
+        outcome = await run.aafter(call, result)
+        if outcome.is_stopped:
+            return _make_stop(outcome.reason)
+        output: _Json = {"decision": "block", "reason": outcome.objection} if outcome.objection else {}
+        changed = to_json_value(outcome.result)
+        if changed != to_json_value(result):
+            output |= _make_specific("PostToolUse", updatedToolOutput=_write_result(call.name, changed, response))
+        return output
+
+    async def _on_call_failure(self, session: _CliSession, given: _Json) -> _Json:
+        run, call = session.find_run(given), _read_call(given)
+        self._close_call(call)
+        outcome = await run.aafter_failure(call, _ToolFailure(str(given.get("error") or "failed")))
+        if outcome.objection:
+            run.add_context(outcome.objection)
+        return _make_stop(outcome.reason) if outcome.is_stopped else {}
+
+    async def _on_results(self, session: _CliSession, given: _Json) -> _Json:
+        """Give the model the context of hooks, after the results of all calls."""
+        run = session.find_run(given)
+        for each in given.get("tool_calls") or ():
+            # A call that the program itself refused has no event after it.
+            if self._calls.pop(str(each.get("tool_use_id")), None) is not None:
+                refused = run.finish_call(str(each["tool_use_id"]))
+                run.add_context(*refused.context.additional_context)
+        if session.run.is_stopped:
+            return _make_stop(session.run.stop_reason)
+        stop = await self._end_step(run) or await self._begin_step(run)
+        return stop or _make_context("PostToolBatch", run)
+
+    def _close_call(self, call: ToolCall) -> None:
+        opened = self._calls.pop(call.id, None)
+        if opened is not None and opened.token:
+            raise BridgeError(
+                f"{call.name} was called, although no person has answered the question of a hook about it"
+            )
+
+    def _forget_calls(self, run: AgentRun) -> None:
+        for call_id in [call_id for call_id, opened in self._calls.items() if opened.run is run]:
+            del self._calls[call_id]
+
+
+class _TurnFailure(Exception):
+    """The program reported that a turn failed."""
+
+
+class _ToolFailure(Exception):
+    """The program reported that a tool failed."""
+
+
+_EVENTS: dict[str, Callable[[_Guard, _CliSession, _Json], Any]] = {
+    "UserPromptSubmit": _Guard._on_prompt,
+    "PreToolUse": _Guard._on_call,
+    "PostToolUse": _Guard._on_result,
+    "PostToolUseFailure": _Guard._on_call_failure,
+    # Not in the types of the SDK, but events of the program.
+    "PostToolBatch": _Guard._on_results,
+    "StopFailure": _Guard._on_failure,
+    "Stop": _Guard._on_stop,
+    "SubagentStart": _Guard._on_subagent,
+    "SubagentStop": _Guard._on_subagent_stop,
+    "PreCompact": _Guard._on_compaction,
+    "PostCompact": _Guard._on_compacted,
+    "Notification": _Guard._on_notification,
+}
+
+
+def _make_specific(event: str, **fields: Any) -> _Json:
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+def _make_stop(reason: str) -> _Json:
+    return {"continue_": False, "stopReason": reason}
+
+
+def _make_context(event: str, run: AgentRun) -> _Json:
+    texts = run.take_context()
+    return _make_specific(event, additionalContext="\n".join(texts)) if texts else {}
+
+
+def _make_denial(reason: str) -> _Json:
+    return _make_specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=reason)
+
+
+def _make_permission(outcome: ToolOutcome, call: ToolCall) -> _Json:
+    """Return the answer to a call that may be made, or about which a person is asked."""
+    fields: _Json = {}
+    if outcome.ask is not None:
+        fields = {"permissionDecision": "ask", "permissionDecisionReason": outcome.ask.reason}
+    elif outcome.decision == Decision.ALLOW:
+        fields = {"permissionDecision": "allow"}
+    args = to_json_value(outcome.call.args)
+    if args != to_json_value(call.args):
+        fields["updatedInput"] = args
+    return _make_specific("PreToolUse", **fields) if fields else {}
+
+
+def _read_call(given: _Json) -> ToolCall:
+    tool_input = given.get("tool_input")
+    args = tool_input if isinstance(tool_input, Mapping) else {}
+    return ToolCall(str(given.get("tool_name") or ""), args, str(given.get("tool_use_id") or ""))
+
+
+def _is_text(response: Any) -> bool:
+    return isinstance(response, list) and all(
+        isinstance(block, Mapping) and block.get("type") == "text" for block in response
+    )
+
+
+def _read_result(response: Any) -> Any:
+    """Return the text of a result for hooks; a result that is more than text stays as it is."""
+    return "\n".join(str(block.get("text", "")) for block in response) if _is_text(response) else response
+
+
+def _write_result(name: str, changed: Any, response: Any) -> Any:
+    """Return a changed result as the tool has it: the program would silently keep the old one if the shape is another."""
+    if isinstance(response, str) or _is_text(response):
+        return changed if isinstance(changed, str) else json.dumps(changed)
+    if isinstance(changed, str) and isinstance(response, Mapping) and isinstance(response.get("stdout"), str):
+        return {**response, "stdout": changed, "stderr": ""}
+    if not _has_same_shape(changed, response):
+        raise BridgeError(
+            f"a hook changed the result of {name} to something of another shape, and the program would keep the old one",
+            fix="keep the keys and the types of its values",
+        )
+    return changed
+
+
+def _has_same_shape(changed: Any, response: Any) -> bool:
+    if isinstance(response, Mapping):
+        return (
+            isinstance(changed, Mapping)
+            and changed.keys() == response.keys()
+            and all(_has_same_shape(changed[key], value) for key, value in response.items())
+        )
+    return type(changed) is type(response) or response is None
