@@ -8,13 +8,11 @@ from typing import Any
 
 from boathook.core.event import HOST_KEYS, HOST_TOOL
 from boathook.errors import ConfigError
-from boathook.hosts.host import list_host_names, load_host
-from boathook.hosts.tool_calls import LIST_MARK, NO_KEY, find_key_conflict, restore_input, translate_call
-from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_aliases, find_canonical_name
+from boathook.hosts.tool_calls import find_key_conflict, restore_input, translate_call
+from boathook.hosts.tool_names import find_aliases, find_canonical_name
+from boathook.inprocess.tool_guess import KeyNames, find_known_keys, guess_tool, has_main_key
 
 _MAX_FOUND = 1024
-_Renames = tuple[tuple[str, str], ...]
-_known_keys: dict[str, _Renames] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class ToolNaming:
 
     name: str
     tool: str
-    keys: _Renames = ()
+    keys: KeyNames = ()
     is_guess: bool = False
 
     @property
@@ -51,8 +49,8 @@ class ToolNaming:
 class NameMap:
     """The tools of a program by name. `names` maps them to names that file hooks know, `arguments` their keys.
 
-    Tools that are not in the map are guessed: by a name that an agent has for such a tool, if the input has its main key. A tool
-    that is mapped to itself is never guessed.
+    Tools that are not in the map are guessed by the words of their names, if the input has the main key. A tool that is mapped to
+    itself is never guessed.
     """
 
     def __init__(
@@ -80,7 +78,7 @@ class NameMap:
     def _find(self, name: str, args: Mapping[str, Any]) -> ToolNaming | None:
         tool = self._names.get(name)
         if tool is not None and tool != name:
-            return ToolNaming(name, tool, self._arguments.get(name, _find_known_keys(tool, args)))
+            return ToolNaming(name, tool, self._arguments.get(name, find_known_keys(tool, args)))
         keys = self._arguments.get(name)
         if keys is not None:
             return ToolNaming(name, name, keys)
@@ -97,44 +95,10 @@ class NameMap:
 
 
 def _guess_naming(name: str, args: Mapping[str, Any]) -> ToolNaming | None:
-    tool = find_canonical_name(name)
-    if tool == name:
-        folded = name.lower().replace("-", "_")
-        tool = find_canonical_name(folded)
-        tool = name if tool == folded else tool
-    main_key = TOOL_INPUT_KEYS.get(tool, ("",))[0]
-    keys = _find_known_keys(tool, args)
-    has_main_key = main_key in args or any(ours == main_key for _, ours in keys)
-    if not main_key or not has_main_key or (tool == name and not keys):
+    tool = guess_tool(name)
+    if not tool:
+        return None
+    keys = find_known_keys(tool, args)
+    if not has_main_key(tool, args, keys) or (tool == name and not keys):
         return None
     return ToolNaming(name, tool, keys, is_guess=True)
-
-
-def _find_known_keys(tool: str, args: Mapping[str, Any]) -> _Renames:
-    """Return the keys of an input that agents have for keys of a tool; both are there if the input has both."""
-    if not _known_keys:
-        _known_keys.update(_collect_keys())
-    own = TOOL_INPUT_KEYS.get(tool, ())
-    return tuple((theirs, ours) for theirs, ours in _known_keys.get(tool, ()) if theirs in args and theirs not in own)
-
-
-def _collect_keys() -> dict[str, _Renames]:
-    found: dict[str, dict[tuple[str, str], None]] = {
-        tool: {(other, keys[0]): None for other in _OTHER_KEYS.get(keys[0], ())}
-        for tool, keys in TOOL_INPUT_KEYS.items()
-    }
-    for host in map(load_host, list_host_names()):
-        for tool, renames in host.tools.values():
-            for theirs, ours in renames:
-                if theirs != NO_KEY and not theirs.endswith(LIST_MARK) and "." not in theirs:
-                    found[tool][theirs, ours] = None
-    return {tool: tuple(pairs) for tool, pairs in found.items()}
-
-
-# What functions of programs often call the main key of a tool.
-_OTHER_KEYS = {
-    "command": ("cmd", "script", "shell_command"),
-    "file_path": ("path", "file", "filename", "filepath"),
-    "patch": ("diff",),
-    "url": ("uri",),
-}
