@@ -30,8 +30,8 @@ GUESSED = {
     ),
     "EditFile": (
         (
-            "edit_file file_edit EditFileTool str_replace string_replace replace_in_file str_replace_editor update_file modify_file "
-            "str_replace_based_edit_tool text_editor insert_text multi_edit_file"
+            "edit_file file_edit EditFileTool str_replace string_replace replace_in_file str_replace_editor update_file "
+            "modify_file str_replace_based_edit_tool text_editor insert_text multi_edit_file"
         ),
         ("file_path", "path"),
     ),
