@@ -154,7 +154,7 @@ def test_what_is_guessed_can_be_read():
     assert names.describe("weather", {}) == "'weather': file hooks use the same name"
 
 
-def test_mistakes_in_a_map_of_names_are_errors_that_say_what_to_write():
+def test_mistakes_in_a_map_of_names_are_errors_with_what_to_write():
     for mistake, message in MISTAKES:
         with pytest.raises(ConfigError) as raised:
             Hooks().run(**mistake)

@@ -7,6 +7,7 @@ import click
 from boathook.assembly import load_catalog, resolve_start, resolve_state
 from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
+from boathook.cli.guessed_tools import list_guesses
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
@@ -110,6 +111,7 @@ def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
     installed = list_installed_hosts(resolve_state(None), project)
     diagnostics += _check_installed_hosts(hooks, [host for host in installed if host.name not in hosts])
     diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, load_host(host))]
+    diagnostics += list_guesses(resolve_state(None), catalog.project, resolve_start(project))
     agents = dict.fromkeys((*hosts, *(host.name for host in installed)))
     return CheckReport(len(hooks), tuple(diagnostics), tuple(agents), is_empty=not hooks)
 

@@ -40,6 +40,9 @@ def describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterato
     yield ", ".join(about), ""
     if record.get("derived"):
         yield f"  derived from {record['derived']}, because the host has no such event", ""
+    called = record.get("guessed") or record.get("called")
+    if called and called != record["tool"]:
+        yield f"  the program calls it '{called}'{' (guessed)' if record.get('guessed') else ''}", ""
     if record.get("input") is not None:
         yield f"  input   {_format_value(record['input'])}", ""
         yield f"  sha256  {record['input_sha256']}", "dim"

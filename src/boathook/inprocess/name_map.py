@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from boathook.core.event import HOST_KEYS, HOST_TOOL
+from boathook.core.event import HOST_GUESS, HOST_KEYS, HOST_TOOL
 from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.errors import ConfigError
 from boathook.hosts.tool_calls import find_key_conflict, restore_input, translate_call
@@ -39,7 +39,8 @@ class ToolNaming:
     def translate(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return an input under the keys of file hooks, and fields that say what the program calls tool and keys."""
         _, tool_input, renamed = translate_call({self.name: (self.tool, self.keys)}, self.name, args)
-        return tool_input, {HOST_TOOL: self.name, **({HOST_KEYS: renamed} if renamed else {})}
+        fields = {HOST_TOOL: self.name, HOST_GUESS: self.is_guess}
+        return tool_input, {**fields, **({HOST_KEYS: renamed} if renamed else {})}
 
     def restore(self, args: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
         """Return an input that hooks changed under the keys of the program; `args` is the input before."""
