@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.json_text import is_same_json
-from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_notices
+from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_names, list_notices
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
@@ -279,8 +279,19 @@ class Verdict(Value):
             is_among_reasons = self.decision == run.outcome.decision == Decision.BLOCK
             if run.status != OK and not is_among_reasons:
                 lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.error}")
-            lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
+        lines += self._list_notes()
         return tuple(dict.fromkeys(clean_text(line, MAX_REASON_CHARS) for line in lines))
+
+    def _list_notes(self) -> list[str]:
+        """Return the notes of runs, one line for each text: many hooks may meet the same variable."""
+        names: dict[str, dict[str, None]] = {}
+        for run in self.runs:
+            for note in run.notes:
+                names.setdefault(note, {})[run.hook.name] = None
+        return [
+            f"hook '{next(iter(hooks))}': {note}" if len(hooks) == 1 else f"hooks {list_names(tuple(hooks))}: {note}"
+            for note, hooks in names.items()
+        ]
 
     def _list_skip_lines(self, *, for_model: bool) -> list[str]:
         skips = [skip for skip in self.skipped if skip.is_warning]
