@@ -506,8 +506,8 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
         },
     ),
     "check": _make_output(
-        "What is wrong with hooks; `ok` is false if the exit code is 1. `hooks` is the number of hooks that were checked, `waiting` "
-        "names those that do not run before a person has reviewed them.",
+        "What is wrong with hooks; `ok` is false if the exit code is 1. `hooks` is the number of hooks that were checked, "
+        "`waiting` names those that do not run before a person has reviewed them.",
         {"ok": _FLAG, "hooks": _INTEGER, "agents": _TEXTS, "waiting": _TEXTS, "diagnostics": _make_list(_DIAGNOSTIC)},
     ),
     "explain": _make_output(

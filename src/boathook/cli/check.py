@@ -11,7 +11,20 @@ from boathook.cli.guessed_tools import list_guesses
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
-from boathook.core.hook import DISABLED, ERROR, GONE, MODIFIED, NOTE, SHADOWED, UNTRUSTED, WARNING, Diagnostic, Hook
+from boathook.core.hook import (
+    DISABLED,
+    ERROR,
+    GONE,
+    HOOK_MD,
+    MODIFIED,
+    NOTE,
+    PACK,
+    SHADOWED,
+    UNTRUSTED,
+    WARNING,
+    Diagnostic,
+    Hook,
+)
 from boathook.core.notices import list_names
 from boathook.core.value import Value
 from boathook.hook_tests.missing_cases import find_missing_cases, find_missing_cases_at
@@ -24,6 +37,7 @@ from boathook.sources.double_hooks import find_double_hooks
 _TEXT, _JSON, _GITHUB, _SARIF = _FORMATS = ("text", "json", "github", "sarif")
 _BAD_LEVELS = (ERROR, WARNING)
 _NO_HOOKS = "There are no hooks here: nothing to check."
+_NO_AGENT = "No agent calls boathook here: only your own programs run these hooks. Connect an agent: boathook setup"
 _WAITING_STATES = (UNTRUSTED, MODIFIED)
 # States that no other finding explains.
 _EXPLAINED_STATES = {DISABLED: NOTE, SHADOWED: NOTE, GONE: WARNING}
@@ -39,7 +53,7 @@ class CheckReport(Value):
     is_empty: bool = False
     # Hooks that do not run until a person has reviewed them.
     waiting: tuple[str, ...] = ()
-    # No agent calls boathook in the folder.
+    # No agent calls boathook in the folder, so nothing but programs runs some of the hooks.
     is_unused: bool = False
 
     def has_failed(self, *, strict: bool) -> bool:
@@ -120,9 +134,11 @@ def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
     diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, load_host(host))]
     diagnostics += list_guesses(resolve_state(None), catalog.project, resolve_start(project))
     agents = dict.fromkeys((*hosts, *(host.name for host in installed)))
+    # Hooks in the files of an agent are run by that one as well.
+    is_unused = not installed and any(hook.source in (HOOK_MD, PACK) for hook in hooks)
     waiting = tuple(hook.name for hook in judged if hook.state in _WAITING_STATES)
     return CheckReport(
-        len(hooks), tuple(diagnostics), tuple(agents), is_empty=not hooks, waiting=waiting, is_unused=not installed
+        len(hooks), tuple(diagnostics), tuple(agents), is_empty=not hooks, waiting=waiting, is_unused=is_unused
     )
 
 
@@ -179,8 +195,5 @@ def _print_report(report: CheckReport) -> None:
         count = format_count(len(report.waiting), "hook")
         names = list_names(report.waiting)
         echo(f"{count} {verbs[0]} for your review and {verbs[1]} not run: {names}. Review: boathook trust", "yellow")
-    if report.is_unused and not report.is_empty:
-        echo(
-            "No agent calls boathook here, so only programs that load hooks run them. Connect one: boathook setup",
-            "yellow",
-        )
+    if report.is_unused:
+        echo(_NO_AGENT, "yellow")

@@ -279,19 +279,14 @@ class Verdict(Value):
             is_among_reasons = self.decision == run.outcome.decision == Decision.BLOCK
             if run.status != OK and not is_among_reasons:
                 lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.error}")
-        lines += self._list_notes()
+            # Lines that are the same count once.
+            lines += map(self._format_note, run.notes)
         return tuple(dict.fromkeys(clean_text(line, MAX_REASON_CHARS) for line in lines))
 
-    def _list_notes(self) -> list[str]:
-        """Return the notes of runs, one line for each text: many hooks may meet the same variable."""
-        names: dict[str, dict[str, None]] = {}
-        for run in self.runs:
-            for note in run.notes:
-                names.setdefault(note, {})[run.hook.name] = None
-        return [
-            f"hook '{next(iter(hooks))}': {note}" if len(hooks) == 1 else f"hooks {list_names(tuple(hooks))}: {note}"
-            for note, hooks in names.items()
-        ]
+    def _format_note(self, note: str) -> str:
+        """Return a line for a note and all hooks that have it: many may meet the same variable."""
+        names = tuple(dict.fromkeys(run.hook.name for run in self.runs if note in run.notes))
+        return f"hook '{names[0]}': {note}" if len(names) == 1 else f"hooks {list_names(names)}: {note}"
 
     def _list_skip_lines(self, *, for_model: bool) -> list[str]:
         skips = [skip for skip in self.skipped if skip.is_warning]
