@@ -177,6 +177,7 @@ def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: ScratchProject) ->
 
 def test_check_without_findings_prints_that_and_exits_with_0(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD)
+    project.trust("guard")
     done = project.run("check", "--strict")
     assert (done.returncode, done.stdout.splitlines()) == (0, ["all good", NO_AGENT])
 
