@@ -182,7 +182,9 @@ def test_check_without_findings_prints_that_and_exits_with_0(project: ScratchPro
     assert (done.returncode, done.stdout.splitlines()) == (0, ["all good", NO_AGENT])
 
 
-def test_check_names_hooks_that_wait_for_a_review_and_reports_that_no_agent_calls_boathook(project: ScratchProject) -> None:
+def test_check_names_hooks_that_wait_for_a_review_and_reports_that_no_agent_calls_boathook(
+    project: ScratchProject,
+) -> None:
     for name in ("first", "second"):
         project.write_hook(name, BLOCK, scope="project")
     done = project.run("check", trust_all=False)
