@@ -186,9 +186,11 @@ def test_check_names_hooks_that_wait_for_a_review_and_reports_that_no_agent_call
     project: ScratchProject,
 ) -> None:
     for name in ("first", "second"):
-        project.write_hook(name, BLOCK, scope="project")
+        folder = project.write_hook(name, BLOCK, scope="project")
+        (folder / "tests.txt").write_text("block rm\npass ls\n")
     done = project.run("check", trust_all=False)
-    assert done.stdout.splitlines()[-2:] == [
+    assert done.stdout.splitlines() == [
+        "all good",
         "2 hooks wait for your review and do not run: first, second. Review: boathook trust",
         NO_AGENT,
     ]

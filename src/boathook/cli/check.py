@@ -189,6 +189,11 @@ def _print_report(report: CheckReport) -> None:
         echo(_NO_HOOKS, "yellow")
     else:
         echo("all good", "green")
+        _print_unused(report)
+
+
+def _print_unused(report: CheckReport) -> None:
+    """Say what keeps hooks without mistakes from running."""
     if report.waiting:
         one = len(report.waiting) == 1
         verbs = ("waits", "does") if one else ("wait", "do")
