@@ -506,8 +506,9 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
         },
     ),
     "check": _make_output(
-        "What is wrong with hooks; `ok` is false if the exit code is 1. `hooks` is the number of hooks that were checked.",
-        {"ok": _FLAG, "hooks": _INTEGER, "agents": _TEXTS, "diagnostics": _make_list(_DIAGNOSTIC)},
+        "What is wrong with hooks; `ok` is false if the exit code is 1. `hooks` is the number of hooks that were checked, "
+        "`waiting` names those that do not run before a person has reviewed them.",
+        {"ok": _FLAG, "hooks": _INTEGER, "agents": _TEXTS, "waiting": _TEXTS, "diagnostics": _make_list(_DIAGNOSTIC)},
     ),
     "explain": _make_output(
         "The hooks of an event, in running order; `would_run` is null if that depends on a value that was not passed.",

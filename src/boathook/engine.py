@@ -302,16 +302,23 @@ class Engine:
         if recorder is None or not is_recorded:
             return verdict
         recorded = verdict.replace(id=record_id)
-        try:
-            error_message = recorder.write(recorded, time.perf_counter() - started)
-        except Exception as error:  # noqa: BLE001
-            error_message = (
-                f"{recorder.ledger_path} cannot be written ({type(error).__name__}: {error}): the record is lost"
-            )
+        error_message = _write_record(recorder, recorded, time.perf_counter() - started)
         if not error_message:
             return recorded
         warning = Skip(recorder.ledger_path, error_message, is_warning=True, is_hook=False, is_for_model=True)
         return verdict.replace(skipped=(*verdict.skipped, warning))
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether what happens goes to a ledger."""
+        return self._parts.recorder is not None
+
+    def record_elsewhere(self, verdict: Verdict, seconds: float) -> str:
+        """Record what hooks did that the engine did not run; return an error message, or ""."""
+        recorder = self._parts.recorder
+        if recorder is None:
+            return ""
+        return _write_record(recorder, verdict.replace(id=make_record_id()), seconds)
 
     def _start_background(self, calls: tuple[Call, ...]) -> tuple[tuple[StartedHook, ...], tuple[Skip, ...]]:
         results: list[StartedHook | Skip] = []
@@ -351,6 +358,13 @@ class Engine:
                 reason = "its matcher does not match" if hook.is_hidden else reason
                 about = f"hook '{hook.name}' for event '{hook.trigger}': {reason}"
                 self._trace(f"[HOOK DEBUG] [{hook.mode.upper()}] Not matched {about}")
+
+
+def _write_record(recorder: Recorder, verdict: Verdict, seconds: float) -> str:
+    try:
+        return recorder.write(verdict, seconds)
+    except Exception as error:  # noqa: BLE001
+        return f"{recorder.ledger_path} cannot be written ({type(error).__name__}: {error}): the record is lost"
 
 
 def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudget) -> tuple[Verdict, tuple[Call, ...]]:

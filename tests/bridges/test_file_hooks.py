@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from boathook import ConfigError
 from tests.bridges.adapter import ASYNC, Adapter
 from tests.bridges.stage import Stage, call_bash
 from tests.packs.toy_packs import write_pack
@@ -77,6 +78,28 @@ def test_the_program_names_its_tools_for_file_hooks(adapter: Adapter, project: S
     write_hook_md(project)
     assert sorted(play_rm(adapter, names={"bash": "bash"}).ran) == ["ls", "rm -r build"]
     assert play_rm(adapter, names={"bash": "Shell"}).ran == ["ls"]
+
+
+def read_error(adapter: Adapter, names: dict[str, str]) -> str:
+    """Return the message of a run that fails; frameworks may raise an error of their own with it."""
+    try:
+        return str(play_rm(adapter, names=names).error)
+    except ConfigError as error:
+        return str(error)
+
+
+def test_a_mistake_in_the_name_of_a_tool_is_an_error_at_the_latest_when_the_tools_are_known(
+    adapter: Adapter, project: ScratchProject, caplog: pytest.LogCaptureFixture
+) -> None:
+    for names, message in (
+        ({"bsh": "Shell"}, "has 'bsh', which is not a tool of the agent; did you mean 'bash'?"),
+        ({"bash": "Shel"}, "maps 'bash' to 'Shel', which file hooks do not know; did you mean 'Shell'?"),
+    ):
+        assert message in read_error(adapter, names)
+    # Another agent with the same hooks may have it.
+    play_rm(adapter, names={"weather": "weather"})
+    warnings = [text for text in caplog.messages if "'weather'" in text]
+    assert warnings == ["names= or arguments= has 'weather', but the agent's tools are: bash"]
 
 
 def test_the_ledger_has_the_calls_and_why_explains_them(adapter: Adapter, project: ScratchProject) -> None:

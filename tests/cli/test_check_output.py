@@ -13,7 +13,7 @@ def _check(project, *words):
 
 
 def test_json_distinguishes_no_hooks_from_hooks_without_mistakes(project):
-    nothing = {"version": 1, "ok": True, "hooks": 0, "agents": [], "diagnostics": []}
+    nothing = {"version": 1, "ok": True, "hooks": 0, "agents": [], "waiting": [], "diagnostics": []}
     assert _check(project) == (0, nothing)
     assert _check(project, "--strict") == (1, {**nothing, "ok": False})
     project.write_hook("guard", fields={"trigger": "post-tool-call"})

@@ -17,6 +17,7 @@ from tests.terminal import read_screen
 
 GUARD = "---\nname: guard\ndescription: Guards\ntrigger: before_tool\nmatcher:\n  tool: Shell\n---\n"
 BLOCK = "#!/bin/sh\necho no >&2\nexit 2\n"
+NO_AGENT = "No agent calls boathook here: only your own programs run these hooks. Connect an agent: boathook setup"
 
 
 @pytest.fixture
@@ -176,8 +177,30 @@ def test_output_to_a_pipe_has_no_colour_and_no_boxes(project: ScratchProject) ->
 
 def test_check_without_findings_prints_that_and_exits_with_0(project: ScratchProject) -> None:
     add_hook(project, "guard", GUARD)
+    project.trust("guard")
     done = project.run("check", "--strict")
-    assert (done.returncode, done.stdout) == (0, "all good\n")
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["all good", NO_AGENT])
+
+
+def test_check_names_hooks_that_wait_for_a_review_and_reports_that_no_agent_calls_boathook(
+    project: ScratchProject,
+) -> None:
+    for name in ("first", "second"):
+        folder = project.write_hook(name, BLOCK, scope="project")
+        (folder / "tests.txt").write_text("block rm\npass ls\n")
+    done = project.run("check", trust_all=False)
+    assert done.stdout.splitlines() == [
+        "all good",
+        "2 hooks wait for your review and do not run: first, second. Review: boathook trust",
+        NO_AGENT,
+    ]
+    assert json.loads(project.run("check", "--json", trust_all=False).stdout)["waiting"] == ["first", "second"]
+    project.trust("second")
+    assert "1 hook waits for your review and does not run: first. Review: boathook trust" in project.run("check").stdout
+    assert "review" not in project.run("check", str(project.path)).stdout
+    (project.home / ".claude").mkdir()
+    assert project.run("install", "claude", "--yes").returncode == 0
+    assert NO_AGENT not in project.run("check").stdout
 
 
 def test_check_names_file_line_key_error_and_fix(project: ScratchProject) -> None:
@@ -315,7 +338,7 @@ def test_explain_refuses_input_that_is_not_json(project: ScratchProject) -> None
 )
 def test_a_new_hook_passes_the_strict_check_and_works_as_it_is(project: ScratchProject, lang: str, event: str) -> None:
     assert project.run("new", "fresh", "--event", event, "--lang", lang).returncode == 0
-    assert project.run("check", "--strict").stdout == "all good\n"
+    assert project.run("check", "--strict").stdout.startswith("all good\n")
     verdict = json.loads(project.run("run", event, "--json", stdin='{"tool_name": "Shell"}').stdout)
     assert [(run["hook"], run["status"], run["decision"]) for run in verdict["runs"]] == [("fresh", "ok", "none")]
 
@@ -325,7 +348,7 @@ def test_a_new_hook_with_a_pattern_blocks_what_it_picks(project: ScratchProject,
     pattern = r"it's \d+ \"quoted\" \\ things"
     made = project.run("new", "fresh", "--event", "PreToolUse", "--tool", "Shell", "--pattern", pattern, "--lang", lang)
     assert made.returncode == 0
-    assert project.run("check", "--strict").stdout == "all good\n"
+    assert project.run("check", "--strict").stdout.startswith("all good\n")
     event = json.dumps({"tool_name": "Shell", "tool_input": {"command": 'it\'s 12 "quoted" \\ things'}})
     assert project.run("run", "PreToolUse", stdin=event).returncode == 2
 
@@ -334,7 +357,7 @@ def test_a_new_hook_of_a_kind_is_asked_about_every_such_tool(project: ScratchPro
     made = project.run("new", "fresh", "--event", "PreToolUse", "--kind", "writes", "--pattern", r"\.env$")
     try_line = """  try    boathook explain PreToolUse --tool WriteFile --input '{"file_path": ".env"}'"""
     assert made.stdout.splitlines()[-1] == try_line
-    assert project.run("check", "--strict").stdout == "all good\n"
+    assert project.run("check", "--strict").stdout.startswith("all good\n")
     row = json.loads(project.run("list", "--json").stdout)["hooks"][0]
     assert row["matcher"] == {"tool": None, "pattern": r"\.env$", "kind": "writes"}
     event = json.dumps({"tool_name": "mcp__fs__write_file", "tool_input": {"path": "a/.env"}})

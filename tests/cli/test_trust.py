@@ -349,7 +349,7 @@ def test_check_names_a_trusted_hook_that_is_gone(project):
     folder = project.write_hook("guard", scope="project")
     (folder / "tests.txt").write_text("block rm\npass ls\n")
     project.trust()
-    assert project.run("check").stdout == "all good\n"
+    assert project.run("check").stdout.startswith("all good\n")
     folder.rename(project.base / "away")
     done = project.run("check")
     reason = GONE_TEXT.partition(": ")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.event import Event
+from boathook.core.notices import list_names
 from boathook.core.outcome import Decision, Outcome
 from boathook.core.verdict import FAILED, OK, UNREADABLE, Run, Skip, StartedHook, Verdict
 from tests.core.builders import a_call, a_hook
@@ -67,6 +68,15 @@ def test_a_blocked_stop_has_feedback():
     assert Verdict(event, event, Outcome(Decision.STOP)).feedback is None
     assert Verdict(event, event, Outcome()).feedback is None
     assert Verdict(a_call(), a_call(), BLOCK).feedback is None
+
+
+def test_a_note_that_several_hooks_have_is_one_line():
+    note = "the variable PYTHONPATH points into the project and was removed"
+    names = ("one", "two", "three", "four", "five")
+    runs = tuple(Run(a_hook(name), OK, Outcome(), 0, notes=(note, f"of {name}")) for name in names)
+    warnings = Verdict(a_call(), a_call(), Outcome(), runs).warnings()
+    assert [line for line in warnings if note in line] == [f"hooks {list_names(names)}: {note}"]
+    assert len(warnings) == 1 + len(names)
 
 
 def test_every_failure_note_and_loud_skip_is_reported_once():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,34 @@ def test_a_python_hook_may_match_either_name_and_sees_those_of_the_program(hooks
     assert seen == [(name, "bash", {"cmd": "ls"}) for name in ("bash", "Shell", "Bash", "She*", "/^bash$/")]
 
 
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"names": {"bash": "Shel"}}, "names= maps 'bash' to 'Shel', which file hooks do not know; did you mean 'Shell'?"),
+    ({"names": {"x": "SHELL"}}, "did you mean 'Shell'?"),
+    ({"names": {"x": "WebSerch"}}, "did you mean 'WebSearch'?"),
+    ({"names": {"bash": ""}}, "names cannot map 'bash' to ''; write it as in {\"bash\": \"Shell\"}"),
+    ({"names": {"bash": None}}, "names cannot map 'bash' to None"),
+    ({"names": ["bash"]}, 'names must be a mapping such as {"bash": "Shell"}, not [\'bash\']'),
+    ({"arguments": {"bash": "command"}}, "arguments cannot map 'bash' to 'command'"),
+    (
+        {"arguments": {"x": {"a": "command", "b": "command"}}},
+        "two arguments of the tool 'x' are mapped to the same key",
+    ),
+    (
+        {"names": {"go": "Shell"}, "arguments": {"go": {"x": "comand"}}},
+        "arguments= of the tool 'go': 'comand' is not a key of Shell, as file hooks know it; did you mean 'command'?",
+    ),
+    (
+        {"names": {"go": "Shell"}, "arguments": {"go": {"x": "town"}}},
+        "its keys are command, cwd, timeout, run_in_background, description",
+    ),
+    (
+        {"names": {"go": "Shell"}, "arguments": {"go": {"command": "cmd"}}},
+        "your own key comes first: write {'cmd': 'command'}",
+    ),
+    ({"arguments": {"bash": {"cmd": "comand"}}}, "did you mean 'command'?"),
+]
+
+
 @pytest.mark.parametrize(
     ("name", "args", "tool", "keys"),
     [
@@ -125,9 +154,50 @@ def test_what_is_guessed_can_be_read():
     assert names.describe("weather", {}) == "'weather': file hooks use the same name"
 
 
-def test_two_arguments_cannot_be_the_same_key():
-    with pytest.raises(ConfigError, match="two arguments of the tool 'x'"):
-        NameMap(arguments={"x": {"a": "command", "b": "command"}})
+def test_mistakes_in_a_map_of_names_are_errors_with_what_to_write():
+    for mistake, message in MISTAKES:
+        with pytest.raises(ConfigError) as raised:
+            Hooks().run(**mistake)
+        assert message in str(raised.value)
+
+
+def test_maps_of_names_may_have_what_only_the_program_knows():
+    for names, arguments in (
+        ({"deploy": "release"}, {"deploy": {"to": "environment"}}),
+        ({"x": "mcp__files__read_file"}, None),
+        ({"x": "x"}, {"x": {"a": "b"}}),
+        (None, {"execute": {"q": "sql"}, "weather": {"town": "city"}}),
+    ):
+        NameMap(names, arguments)
+
+
+def test_arguments_alone_leave_the_name_of_the_tool_to_a_guess():
+    naming = NameMap(arguments={"bash": {"text": "command"}}).find("bash", {"text": "ls"})
+    assert naming is not None
+    assert (naming.tool, naming.keys, naming.is_guess) == ("Shell", (("text", "command"),), True)
+    own = NameMap({"bash": "bash"}, {"bash": {"text": "command"}}).find("bash", {"text": "ls"})
+    assert own is not None
+    assert own.tool == "bash"
+
+
+def test_names_that_an_agent_does_not_have_are_found_once_its_tools_are_known():
+    names = NameMap({"run_bsh": "Shell", "deploy": "Shell"}, {"reed": {"p": "file_path"}})
+    assert names.check_tools(["run_bsh", "deploy", "reed"]) == ()
+    assert names.check_tools(["run_bsh", "weather"]) == ("deploy", "reed")
+    with pytest.raises(ConfigError, match="'run_bsh', which is not a tool of the agent; did you mean 'run_bash'"):
+        names.check_tools(["run_bash", "deploy", "reed"])
+    # Both are tools of the program.
+    assert names.check_tools(["run_bsh", "run_bash", "deploy", "reed"]) == ()
+
+
+def test_a_call_of_a_tool_that_is_named_almost_like_a_mapped_one_is_reported_once(caplog):
+    run = Hooks().run(names={"my_bsh": "Shell"})
+    for _ in range(2):
+        run.tool(ToolCall("my_bash", {"x": "ls"}), get_args)
+    run.tool(ToolCall("my_bash", {"y": "ls"}), get_args)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the agent calls the tool 'my_bash', but names= or arguments= has 'my_bsh'; did you mean 'my_bash' there?"
+    ]
 
 
 def test_settings_hooks_see_the_names_of_claude_code(project):

@@ -300,7 +300,9 @@ class _GuardedRequests(ChatMiddleware):
         turn, options = self._turn, context.options or {}
         if turn is None:
             raise _NO_RUN
-        turn.attachment.refuse_unguarded(_find_unguarded(_flatten(options.get("tools"))))
+        tools = _flatten(options.get("tools"))
+        turn.attachment.refuse_unguarded(_find_unguarded(tools))
+        turn.attachment.check_names(str(getattr(tool, "name", "")) for tool in tools)
         run = turn.run
         if run.is_stopped:
             raise Stopped(run.stop_reason)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from boathook.bridges.framework import choose_hooks, refuse_unguarded
-from boathook.errors import BridgeError
+from boathook.errors import BridgeError, ConfigError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.layers import LOGGER
@@ -26,6 +26,11 @@ class Attachment:
     session_id: str = ""
     work_dir: str = ""
     allow_unguarded: bool = False
+    # Names that were reported as not being a tool: another agent with the same hooks may have them.
+    _reported: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        NameMap(self.names, self.arguments)
 
     def make_run(self, session_id: str = "", **fields: Any) -> AgentRun:
         """Return a new run; `session_id` counts if the user gave none."""
@@ -42,6 +47,19 @@ class Attachment:
         child = parent.child(name, task, **fields)
         child.stack, child.name_map = self.hooks.stack, NameMap(self.names, self.arguments)
         return child
+
+    def check_names(self, tools: Iterable[str]) -> None:
+        """Raise BridgeError if names= or arguments= has a mistake, now that the tools of an agent are known; log the others."""
+        if not self.names and not self.arguments:
+            return
+        listed = sorted(set(tools))
+        try:
+            absent = NameMap(self.names, self.arguments).check_tools(listed)
+        except ConfigError as error:
+            raise BridgeError(str(error)) from None
+        for name in set(absent) - self._reported:
+            self._reported.add(name)
+            LOGGER.warning("names= or arguments= has '%s', but the agent's tools are: %s", name, ", ".join(listed))
 
     def log_messages(self, run: AgentRun) -> None:
         """Log the texts for the person, because a framework shows none."""

@@ -270,6 +270,7 @@ class BoathookPlugin(BasePlugin):
         invocation = self._get_invocation(callback_context)
         run, context = invocation.run, callback_context.get_invocation_context()
         self._attachment.refuse_unguarded(_list_unguarded(llm_request, context.agent))
+        self._attachment.check_names(llm_request.tools_dict)
         _check_outcome(await run.afire(StepContext.before(run.step_count)))
         run.step_count += 1
         invocation.may_stop = False

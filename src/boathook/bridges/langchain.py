@@ -324,6 +324,7 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         run = self._find_run()
         hosted = [tool.get("name") or tool.get("type") or "tool" for tool in request.tools if isinstance(tool, dict)]
         self._attachment.refuse_unguarded(map(str, hosted))
+        self._attachment.check_names(str(getattr(tool, "name", "")) for tool in request.tools)
         if not run.is_stopped:
             await flow_of(run).fire(StepContext.before(run.step_count))
         if run.is_stopped:
@@ -678,4 +679,6 @@ def guard_tools(
         work_dir=work_dir,
         allow_unguarded=allow_unguarded,
     )
-    return GuardedToolNode(tools if isinstance(tools, ToolNode) else ToolNode(tools), attachment)
+    node = tools if isinstance(tools, ToolNode) else ToolNode(tools)
+    attachment.check_names(node.tools_by_name)
+    return GuardedToolNode(node, attachment)

@@ -114,7 +114,9 @@ class _Guard:
             guard_self = self
 
             async def get_all_tools(agent: Any, run_context: RunContextWrapper[Any]) -> list[Tool]:
-                return guard_self.guard_tools(await own.get_all_tools(agent, run_context))  # type: ignore[attr-defined]
+                tools: list[Tool] = await own.get_all_tools(agent, run_context)  # type: ignore[attr-defined]
+                guard_self.attachment.check_names(tool.name for tool in tools)
+                return guard_self.guard_tools(tools)
 
             async def get_system_prompt(agent: Any, run_context: RunContextWrapper[Any]) -> Any:
                 # The SDK asks for it before every request to the model.

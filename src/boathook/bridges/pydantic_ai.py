@@ -171,6 +171,7 @@ class Guarded(AbstractCapability[Any]):
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """Refuse tools whose calls are carried out elsewhere."""
         self._attachment.refuse_unguarded(tool.name for tool in tool_defs if tool.kind == "external")
+        self._attachment.check_names(tool.name for tool in tool_defs)
         return tool_defs
 
     async def before_model_request(

@@ -124,6 +124,7 @@ class BoathookHooks(HookProvider):
         if any(bridge._attachment.hooks is self._attachment.hooks for bridge in bridges):
             raise BridgeError("the same hooks are attached to the agent twice", fix="pass BoathookHooks once")
         self._refuse_hosted_tools(agent)
+        self._attachment.check_names(agent.tool_names)
         bridges.append(self)
         agent.add_middleware(ExecuteToolStage, self._guard_tool)
 

@@ -181,6 +181,13 @@ class TracedEngine(Engine):
     def load_session_variables(self, session: str) -> dict[bytes, bytes]:
         return self._engine.load_session_variables(session)
 
+    @property
+    def is_recording(self) -> bool:
+        return self._engine.is_recording
+
+    def record_elsewhere(self, verdict: Verdict, seconds: float) -> str:
+        return self._engine.record_elsewhere(verdict, seconds)
+
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
         return self._engine.drain(seconds)
 

@@ -7,10 +7,25 @@ import click
 from boathook.assembly import load_catalog, resolve_start, resolve_state
 from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
+from boathook.cli.guessed_tools import list_guesses
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
-from boathook.core.hook import DISABLED, ERROR, GONE, NOTE, SHADOWED, WARNING, Diagnostic, Hook
+from boathook.core.hook import (
+    DISABLED,
+    ERROR,
+    GONE,
+    HOOK_MD,
+    MODIFIED,
+    NOTE,
+    PACK,
+    SHADOWED,
+    UNTRUSTED,
+    WARNING,
+    Diagnostic,
+    Hook,
+)
+from boathook.core.notices import list_names
 from boathook.core.value import Value
 from boathook.hook_tests.missing_cases import find_missing_cases, find_missing_cases_at
 from boathook.hosts.capabilities import find_unsupported
@@ -22,6 +37,8 @@ from boathook.sources.double_hooks import find_double_hooks
 _TEXT, _JSON, _GITHUB, _SARIF = _FORMATS = ("text", "json", "github", "sarif")
 _BAD_LEVELS = (ERROR, WARNING)
 _NO_HOOKS = "There are no hooks here: nothing to check."
+_NO_AGENT = "No agent calls boathook here: only your own programs run these hooks. Connect an agent: boathook setup"
+_WAITING_STATES = (UNTRUSTED, MODIFIED)
 # States that no other finding explains.
 _EXPLAINED_STATES = {DISABLED: NOTE, SHADOWED: NOTE, GONE: WARNING}
 
@@ -34,6 +51,10 @@ class CheckReport(Value):
     agents: tuple[str, ...] = ()
     # All hooks that apply to a folder were asked for, and there are none.
     is_empty: bool = False
+    # Hooks that do not run until a person has reviewed them.
+    waiting: tuple[str, ...] = ()
+    # No agent calls boathook in the folder, so nothing but programs runs some of the hooks.
+    is_unused: bool = False
 
     def has_failed(self, *, strict: bool) -> bool:
         """Whether to report failure: with `strict` warnings count, and so does that there is nothing to check."""
@@ -85,7 +106,7 @@ def check_hooks(
     has_failed = report.has_failed(strict=strict)
     if as_json or output == _JSON:
         diagnostics = [diagnostic.to_json() for diagnostic in report.diagnostics]
-        about = {"hooks": report.hooks, "agents": list(report.agents)}
+        about = {"hooks": report.hooks, "agents": list(report.agents), "waiting": list(report.waiting)}
         print_json({"ok": not has_failed, **about, "diagnostics": diagnostics})
     elif output in (_GITHUB, _SARIF):
         write = write_annotations if output == _GITHUB else write_sarif
@@ -105,19 +126,26 @@ def _check_paths(paths: tuple[str, ...]) -> CheckReport:
 def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
     catalog = load_catalog(project, trust_all=True)
     hooks = [hook for hook in catalog.hooks if not hook.is_installed_call]
-    diagnostics = [*check_catalog(catalog), *find_missing_cases(hooks), *_explain_states(project)]
+    judged = load_catalog(project).hooks
+    diagnostics = [*check_catalog(catalog), *find_missing_cases(hooks), *_explain_states(judged)]
     diagnostics += [explain_double(double) for double in find_double_hooks(hooks)]
     installed = list_installed_hosts(resolve_state(None), project)
     diagnostics += _check_installed_hosts(hooks, [host for host in installed if host.name not in hosts])
     diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, load_host(host))]
+    diagnostics += list_guesses(resolve_state(None), catalog.project, resolve_start(project))
     agents = dict.fromkeys((*hosts, *(host.name for host in installed)))
-    return CheckReport(len(hooks), tuple(diagnostics), tuple(agents), is_empty=not hooks)
+    # Hooks in the files of an agent are run by that one as well.
+    is_unused = not installed and any(hook.source in (HOOK_MD, PACK) for hook in hooks)
+    waiting = tuple(hook.name for hook in judged if hook.state in _WAITING_STATES)
+    return CheckReport(
+        len(hooks), tuple(diagnostics), tuple(agents), is_empty=not hooks, waiting=waiting, is_unused=is_unused
+    )
 
 
-def _explain_states(project: str | None) -> list[Diagnostic]:
+def _explain_states(hooks: tuple[Hook, ...]) -> list[Diagnostic]:
     """Return why hooks are off, replaced or gone; that one waits for a review is not a mistake in a file."""
     causes: list[Diagnostic] = []
-    for hook in load_catalog(project).hooks:
+    for hook in hooks:
         if hook.state in _EXPLAINED_STATES and (cause := find_state_cause(hook)):
             causes.append(cause.replace(level=_EXPLAINED_STATES[hook.state]))
     return causes
@@ -161,3 +189,16 @@ def _print_report(report: CheckReport) -> None:
         echo(_NO_HOOKS, "yellow")
     else:
         echo("all good", "green")
+        _print_unused(report)
+
+
+def _print_unused(report: CheckReport) -> None:
+    """Say what keeps hooks without mistakes from running."""
+    if report.waiting:
+        one = len(report.waiting) == 1
+        verbs = ("waits", "does") if one else ("wait", "do")
+        count = format_count(len(report.waiting), "hook")
+        names = list_names(report.waiting)
+        echo(f"{count} {verbs[0]} for your review and {verbs[1]} not run: {names}. Review: boathook trust", "yellow")
+    if report.is_unused:
+        echo(_NO_AGENT, "yellow")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -17,14 +16,13 @@ from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import EVENT, RECORDED_HOST, make_agent_option, since_option, state_option
 from boathook.cli.log_table import LogTable
 from boathook.cli.name_completion import ANY_HOOK_NAME
-from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, find_folder, list_record_hooks
+from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, is_in_project, list_record_hooks
 from boathook.cli.show import echo, format_count, make_console, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.hook import ARMED
 from boathook.core.outcome import Decision
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import find_canonical_name
-from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.schema import LedgerRecord
 from boathook.sources.hook_names import is_hook_called, make_unknown_hook_error, match_hook_names
@@ -53,15 +51,10 @@ class LogFilter:
             and (self.event is None or record.get("event") == find_kind(self.event).name)
             and (self.decision is None or record.get("decision") == self.decision)
             and (self.agent is None or record.get("host") == self.agent)
-            and (self.project is None or _is_below(find_folder(record), self.project))
+            and (self.project is None or is_in_project(record, self.project))
             and (self.tool is None or record.get("tool") in (self.tool, find_canonical_name(self.tool)))
             and (self.session is None or record.get("session", "").startswith(self.session))
         )
-
-
-def _is_below(folder: str, project: str) -> bool:
-    top = find_project_top(os.path.abspath(project or os.getcwd()))
-    return any(f"{folder}/".startswith(f"{one.rstrip('/')}/") for one in (top, os.path.realpath(top)))
 
 
 @click.command("log")

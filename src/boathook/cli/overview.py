@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from boathook.assembly import load_with_trust, locate
-from boathook.cli.record_text import describe_deciders, describe_reasons, format_time, is_objection
+from boathook.cli.record_text import describe_deciders, describe_reasons, format_time, is_in_project, is_objection
 from boathook.cli.show import STATE_STYLES, cut_text, echo, echo_wrapped, shorten_path
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog
 from boathook.core.hook import ARMED, INVALID, NO_ENTRY, USER, Hook
@@ -77,7 +76,7 @@ def _make_overview(catalog: Catalog, state: str) -> Overview:
         callers=callers,
         unwell=unwell,
         others=tuple(name for name in present if name not in (*callers, *unwell)),
-        last=_find_last_objection(state),
+        last=_find_last_objection(state, catalog.project),
     )
 
 
@@ -85,10 +84,13 @@ def _list_hosts(statuses: Iterable[host_status.HostStatus]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(status.host for status in statuses))
 
 
-def _find_last_objection(state: str) -> LedgerRecord | None:
+def _find_last_objection(state: str, project: str) -> LedgerRecord | None:
+    """Return the last objection in the project, else the last one of all."""
     since = make_timestamp(time.time() - _DAYS * 86400)
-    last: deque[LedgerRecord] = deque(filter(is_objection, LedgerReader(state).read(since)), maxlen=1)
-    return last[0] if last else None
+    last: dict[bool, LedgerRecord] = {}
+    for record in filter(is_objection, LedgerReader(state).read(since)):
+        last[is_in_project(record, project)] = record
+    return last.get(True) or last.get(False)
 
 
 def _describe_overview(overview: Overview) -> Iterator[tuple[str, str, str]]:

@@ -34,17 +34,23 @@ def describe_record(record: LedgerRecord, ends: list[LedgerRecord], *, is_utc: b
         yield f"unverified: {text}", "yellow"
 
 
-def describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[StyledLine]:
+def describe_dispatch(
+    record: LedgerRecord, ends: list[LedgerRecord], *, has_times: bool = True
+) -> Iterator[StyledLine]:
     about = [f"{record['event']} of {record['tool']}" if record["tool"] else record["event"]]
     about += [f"{key} {record[key]}" for key in ("session", "host", "project", "folder") if record.get(key)]
     yield ", ".join(about), ""
     if record.get("derived"):
         yield f"  derived from {record['derived']}, because the host has no such event", ""
+    called = record.get("guessed") or record.get("called")
+    if called and called != record["tool"]:
+        yield f"  the program calls it '{called}'{' (guessed)' if record.get('guessed') else ''}", ""
     if record.get("input") is not None:
         yield f"  input   {_format_value(record['input'])}", ""
         yield f"  sha256  {record['input_sha256']}", "dim"
     style = DECISION_STYLES.get(record["decision"], "")
-    yield f"decision: {record['decision']}{_name_deciders(record)}, after {record['ms']} ms", style or "bold"
+    after = f", after {record['ms']} ms" if has_times else ""
+    yield f"decision: {record['decision']}{_name_deciders(record)}{after}", style or "bold"
     for text in record["reasons"]:
         yield from ((f"  because {line}", "") for line in text.splitlines())
     yield "hooks, in the order they ran:" if record["hooks"] else "no hook ran", ""
@@ -52,7 +58,7 @@ def describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterato
     is_short = len(quiet) <= _MAX_QUIET
     for number, run in enumerate(record["hooks"], 1):
         if is_short or not _is_quiet(run):
-            yield from _describe_run(number, run)
+            yield from _describe_run(number, run, has_times=has_times)
     if not is_short:
         yield f"  {len(quiet)} had no opinion: {list_names(quiet)}", "dim"
     yield from _describe_others(record, ends)
@@ -80,12 +86,13 @@ def _is_quiet(run: dict[str, Any]) -> bool:
     return run["status"] == OK and not has_answer
 
 
-def _describe_run(number: int, run: dict[str, Any]) -> Iterator[StyledLine]:
+def _describe_run(number: int, run: dict[str, Any], *, has_times: bool) -> Iterator[StyledLine]:
     rerun = f", run {run['look']} (the input had changed)" if run["look"] > 1 else ""
     answer = run["decision"] if run["status"] == OK else f"{run['status']}, {run['decision']}"
     exit_code = "" if run["exit"] is None else f", exit code {run['exit']}"
+    seconds = f", {run['ms']} ms" if has_times else ""
     style = DECISION_STYLES.get(run["decision"] if run["status"] == OK else run["status"], "")
-    head = f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {answer}{exit_code}, {run['ms']} ms{rerun}"
+    head = f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {answer}{exit_code}{seconds}{rerun}"
     yield head, style
     details = [f"from     {run['path']}"]
     details += [f"file     {run['file']}"] if run.get("file") else []

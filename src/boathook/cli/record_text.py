@@ -10,6 +10,7 @@ from typing import Any
 from boathook.core.json_text import dumps
 from boathook.core.verdict import OK
 from boathook.hook_tests.case import OBJECTIONS
+from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, UNLOCK_TYPE
 from boathook.ledger.schema import LedgerRecord
@@ -35,6 +36,12 @@ def find_folder(record: LedgerRecord) -> str:
     """Return where it happened: the project, or the folder if that has no hooks."""
     folder: str = record.get("project") or record.get("folder") or ""
     return folder
+
+
+def is_in_project(record: LedgerRecord, project: str) -> bool:
+    """Whether it happened in the project around a folder; "" is the current folder."""
+    top, folder = find_project_top(os.path.abspath(project or os.getcwd())), find_folder(record)
+    return any(f"{folder}/".startswith(f"{one.rstrip('/')}/") for one in (top, os.path.realpath(top)))
 
 
 def name_project(record: LedgerRecord) -> str:

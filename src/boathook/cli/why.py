@@ -13,7 +13,7 @@ from boathook.cli.common_options import EVENT, add_catalog_options, json_option,
 from boathook.cli.log import record_to_json
 from boathook.cli.name_completion import RECORD_ID
 from boathook.cli.record_story import describe_dispatch, describe_record
-from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, is_objection
+from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, is_in_project, is_objection
 from boathook.cli.sample_input import SHELL_TOOL, parse_tool_input
 from boathook.cli.show import echo, print_json
 from boathook.cli.trial_run import confine_hooks, open_trial_engine
@@ -34,6 +34,10 @@ from boathook.ledger.writer import make_timestamp
 from boathook.permits.call_permits import read_question
 
 _MAX_SHOWN, _MAX_ENDS = 5, 1000
+# What `why` shows without an id, the first of these that there is.
+_HERE = "The last call that was blocked or asked about"
+_ELSEWHERE = "Nothing was blocked here. The last call that was blocked or asked about, in another project"
+_ANY_RECORD = "Nothing was blocked. The last record"
 _TRIAL_TITLE = "What would happen now. The command is not run, and nothing is recorded."
 
 
@@ -54,7 +58,7 @@ def show_why(id: str | None, is_utc: bool, as_json: bool, **options: Any) -> int
     It shows who decided, why, what changed, and what the agent could not do.
 
     ID is an id from `boathook log` or `boathook run --json`, or any unique prefix of it. Without ID it is the last call
-    that was blocked or asked about.
+    that was blocked or asked about in this project, else in any.
 
     With --command, or --tool and --input, no record is read: the hooks that you trust are asked about that call, in a
     sandbox without a network, and the decision and each hook's reason are shown. Prompt and HTTP hooks are not asked.
@@ -73,7 +77,9 @@ def show_why(id: str | None, is_utc: bool, as_json: bool, **options: Any) -> int
         return _explain_call(call, as_json=as_json, **options)
     folder = resolve_state(options["state"])
     reader = LedgerReader(folder)
-    title, (record, ends) = ("", _find_record(reader, id.strip().lower())) if id else _find_last(reader)
+    title, (record, ends) = (
+        ("", _find_record(reader, id.strip().lower())) if id else _find_last(reader, options["project"] or "")
+    )
     if as_json:
         print_json(_story_to_json(record, ends, is_trial=False))
         return 0
@@ -90,22 +96,20 @@ def _story_to_json(record: LedgerRecord, ends: Sequence[LedgerRecord], *, is_tri
     return {"record": record_to_json(record), "ends": [record_to_json(end) for end in ends], "trial": is_trial}
 
 
-def _find_last(reader: LedgerReader) -> tuple[str, tuple[LedgerRecord, list[LedgerRecord]]]:
-    """Return the last record of an objection, else the last one of all, and what it is."""
-    last = last_objection = ""
+def _find_last(reader: LedgerReader, project: str) -> tuple[str, tuple[LedgerRecord, list[LedgerRecord]]]:
+    """Return the last objection in the project, else the last one of all, else the last record, and what it is."""
+    last: dict[str, str] = {}
     for record in reader.read():
         # The ledger's own records, and what anybody can have added, are nobody's question.
         if record["type"] == DOCTOR_TYPE or record.get("spilled"):
             continue
-        last = record["id"]
-        if is_objection(record):
-            last_objection = last
-    if not last:
+        places = (_HERE, _ELSEWHERE) if is_in_project(record, project) else (_ELSEWHERE,)
+        for place in places if is_objection(record) else (_ANY_RECORD,):
+            last[place] = record["id"]
+    found = next((title for title in (_HERE, _ELSEWHERE, _ANY_RECORD) if title in last), "")
+    if not found:
         raise ConfigError(describe_empty_log(reader.folder, is_filtered=False))
-    title = (
-        "The last call that was blocked or asked about" if last_objection else "Nothing was blocked. The last record"
-    )
-    return f"{title} (boathook log lists all):", _find_record(LedgerReader(reader.folder), last_objection or last)
+    return f"{found} (boathook log lists all):", _find_record(LedgerReader(reader.folder), last[found])
 
 
 def _find_record(reader: LedgerReader, prefix: str) -> tuple[LedgerRecord, list[LedgerRecord]]:
@@ -168,7 +172,8 @@ def _explain_call(
         print_json(_story_to_json(record, (), is_trial=True))
         return 0
     echo(_TRIAL_TITLE, "dim")
-    for line, style in describe_dispatch(record, []):
+    # Its times are mostly those of sandboxes, which agents do not have.
+    for line, style in describe_dispatch(record, [], has_times=False):
         echo(line, style)
     return 0
 

@@ -19,6 +19,8 @@ _SUBAGENT_FIELDS = ("subagent_name", "subagent_type", "task_description")
 HOST_TOOL = "host_tool_name"
 # The host's key of each of ours that was renamed in `tool_input`.
 HOST_KEYS = "host_tool_keys"
+# Whether `tool_name` is a guess, for tools of programs that use boathook as a library.
+HOST_GUESS = "host_tool_is_guess"
 # The words of a shell's command, where the host sends a list of them.
 HOST_WORDS = "host_tool_words"
 HOST_EVENT = "host_event_name"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import PRE_STOP, PRE_TOOL
 from boathook.core.json_text import is_same_json
-from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_notices
+from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_names, list_notices
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
@@ -279,8 +279,14 @@ class Verdict(Value):
             is_among_reasons = self.decision == run.outcome.decision == Decision.BLOCK
             if run.status != OK and not is_among_reasons:
                 lines.append(f"hook '{run.hook.name}' {STATUS_WORDS[run.status]}: {run.error}")
-            lines += [f"hook '{run.hook.name}': {note}" for note in run.notes]
+            # Lines that are the same count once.
+            lines += map(self._format_note, run.notes)
         return tuple(dict.fromkeys(clean_text(line, MAX_REASON_CHARS) for line in lines))
+
+    def _format_note(self, note: str) -> str:
+        """Return a line for a note and all hooks that have it: many may meet the same variable."""
+        names = tuple(dict.fromkeys(run.hook.name for run in self.runs if note in run.notes))
+        return f"hook '{names[0]}': {note}" if len(names) == 1 else f"hooks {list_names(names)}: {note}"
 
     def _list_skip_lines(self, *, for_model: bool) -> list[str]:
         skips = [skip for skip in self.skipped if skip.is_warning]

@@ -11,6 +11,7 @@ from boathook.core.event import (
     DERIVED,
     FILE_CHANGES,
     HOST_EVENT,
+    HOST_GUESS,
     HOST_KEYS,
     HOST_TOOL,
     HOST_WORDS,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Call, Exit
     from boathook.hosts.host import Host, Renames, Template
 
-_OUR_FIELDS = (HOST_TOOL, HOST_KEYS, HOST_EVENT, HOST_WORDS, DERIVED)
+_OUR_FIELDS = (HOST_TOOL, HOST_KEYS, HOST_GUESS, HOST_EVENT, HOST_WORDS, DERIVED)
 _WRITE_TOOL, _EDIT_TOOL, _DELETE_TOOL = (FILE_CHANGES[change][0] for change in ("write", "edit", "delete"))
 _EDIT_TEXTS = ("old_string", "new_string")
 _SERVER_PREFIX, _SERVER_TOOL = "mcp__", "mcp__{server}__{tool}"

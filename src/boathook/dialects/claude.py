@@ -5,7 +5,7 @@ The hooks of several other agents answer in the same way, with other words: `Ans
 
 from __future__ import annotations
 
-from boathook.core.event import FILE_CHANGES, HOST_EVENT, HOST_KEYS, HOST_TOOL, HOST_WORDS, Event
+from boathook.core.event import FILE_CHANGES, HOST_EVENT, HOST_GUESS, HOST_KEYS, HOST_TOOL, HOST_WORDS, Event
 from boathook.core.hook import Http, Prompt
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
@@ -113,7 +113,7 @@ def write_event(event: Event, trigger: str = "") -> bytes:  # noqa: ARG001
 def _name_tool(event: Event, fields: dict[str, Any]) -> None:
     """Give a call the name and the keys that it has in Claude Code, whatever agent it came from."""
     theirs = fields.pop(HOST_TOOL, None)
-    for name in (HOST_KEYS, HOST_EVENT, HOST_WORDS):
+    for name in (HOST_KEYS, HOST_EVENT, HOST_WORDS, HOST_GUESS):
         fields.pop(name, None)
     if not isinstance(theirs, str):
         return

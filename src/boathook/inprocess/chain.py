@@ -14,11 +14,13 @@ from boathook.inprocess import layers
 from boathook.inprocess.call_memory import AskLater, CallMemory
 from boathook.inprocess.contexts import FILE_HOOKS, Context, StopContext, ToolContext
 from boathook.inprocess.file_hooks import FileHooks
+from boathook.inprocess.hook_records import HookWatch
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import Layer
 from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
+    from boathook.core.verdict import Verdict
     from boathook.inprocess.drivers import Driver
     from boathook.inprocess.stack import Chain, ChainTerminal, Stack
 
@@ -110,6 +112,7 @@ class ChainRun:
         return opinion, after
 
     async def _call_hook(self, layer: Layer, context: Context) -> tuple[Outcome, Context]:
+        watch = HookWatch(layer, context) if self._stack.is_recorded else None
         try:
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context
@@ -117,28 +120,58 @@ class ChainRun:
                 answer = await self._driver.call_hook(layer, context)
             else:
                 answer = layer.hook(context)
-            return layers.read_hook_answer(layer, answer, context)
+            opinion, after = layers.read_hook_answer(layer, answer, context)
         except Exception as error:  # noqa: BLE001
+            await self._record_failure(watch, error)
             return layers.handle_failure(layer, error, context)
+        if watch is not None and watch.has_effect(opinion, after):
+            await self._record(watch, watch.make_verdict(opinion, after))
+        return opinion, after
+
+    async def _record_failure(self, watch: HookWatch | None, error: Exception) -> None:
+        if watch is not None:
+            await self._record(watch, watch.make_failure(error))
+
+    async def _record(self, watch: HookWatch, verdict: Verdict) -> None:
+        engine = self._stack.engine
+        error_message = "" if engine is None else await self._driver.record(engine, verdict, watch.seconds)
+        if error_message:
+            layers.LOGGER.warning("%s", error_message)
 
     async def _run_middleware(self, layer: Layer, context: Context, at: int, earlier: Outcome) -> _Conclusion:
         rest = _Rest(layer, context)
+        watch = HookWatch(layer, context) if self._stack.is_recorded else None
 
         async def run_rest(changed: Context | None = None) -> Outcome:
             next_context = rest.check_context(changed)
+            if watch is not None:
+                watch.pause()
+                if watch.has_effect(NOTHING, next_context):
+                    await self._record(watch, watch.make_verdict(NOTHING, next_context))
             try:
                 rest.outcome, rest.error = await self.run(next_context, at, NOTHING, earlier), None
             except BaseException as error:
                 rest.outcome, rest.error = None, error
                 raise
+            finally:
+                if watch is not None:
+                    watch.resume()
             return rest.outcome
 
         try:
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context, False
-            return rest.conclude(await self._driver.call_middleware(layer, context, run_rest))
+            conclusion = rest.conclude(await self._driver.call_middleware(layer, context, run_rest))
         except Exception as error:  # noqa: BLE001
+            if error is not rest.error:
+                await self._record_failure(watch, error)
             return rest.conclude_failure(error)
+        if watch is not None:
+            watch.context = rest.final_context
+            opinion = conclusion[0] if rest.is_own(conclusion[0]) else NOTHING
+            if watch.has_effect(opinion, conclusion[1]):
+                await self._record(watch, watch.make_verdict(opinion, conclusion[1]))
+        return conclusion
 
     async def _finish(self, context: Context, outcome: Outcome, earlier: Outcome) -> Outcome:
         outcome, context = await self._recheck(outcome, context)
@@ -218,7 +251,7 @@ class _Rest:
         return checked
 
     @property
-    def _final_context(self) -> Context:
+    def final_context(self) -> Context:
         return self._context if self.outcome is None or self.outcome.context is None else self.outcome.context
 
     @property
@@ -231,9 +264,13 @@ class _Rest:
     def _was_called(self) -> bool:
         return self.outcome is not None or self.error is not None
 
+    def is_own(self, opinion: Outcome) -> bool:
+        """Whether an opinion is that of the middleware, not that of the hooks and the operation after it."""
+        return (opinion.decision, opinion.all_reasons) != (self._opinion.decision, self._opinion.all_reasons)
+
     def conclude(self, answer: Any) -> _Conclusion:
         self._is_over = True
-        final = self._final_context
+        final = self.final_context
         if self.outcome is not None and answer is self.outcome:
             return self.outcome, final, True
         opinion, changed = (NOTHING, final) if answer is None else layers.split_answer(self._layer, answer, final)
@@ -252,7 +289,7 @@ class _Rest:
         self._is_over = True
         if error is self.error:
             raise error
-        opinion, changed = layers.handle_failure(self._layer, error, self._final_context)
+        opinion, changed = layers.handle_failure(self._layer, error, self.final_context)
         if self.error is not None and not opinion.is_blocked:
             raise self.error
         return self._opinion | opinion, changed, self._was_called

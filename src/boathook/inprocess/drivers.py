@@ -85,6 +85,9 @@ class SyncDriver:
     async def dispatch(self, engine: Engine, event: Event) -> Verdict:
         return engine.dispatch(event)
 
+    async def record(self, engine: Engine, verdict: Verdict, seconds: float) -> str:
+        return engine.record_elsewhere(verdict, seconds)
+
     async def resolve(self, value: Any) -> Any:
         """Return the value of an operation or a terminal as it is: a plain program does not wait for awaitables."""
         return value
@@ -131,6 +134,10 @@ class AsyncDriver:
 
     async def dispatch(self, engine: Engine, event: Event) -> Verdict:
         return await engine.adispatch(event)
+
+    async def record(self, engine: Engine, verdict: Verdict, seconds: float) -> str:
+        # In a thread, because a record may have to reach the disk.
+        return await asyncio.to_thread(engine.record_elsewhere, verdict, seconds)
 
     async def resolve(self, value: Any) -> Any:
         return await value if inspect.isawaitable(value) else value

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from boathook.core.event import HOST_KEYS, HOST_TOOL
+from boathook.core.event import HOST_GUESS, HOST_KEYS, HOST_TOOL
+from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.errors import ConfigError
-from boathook.hosts.host import list_host_names, load_host
-from boathook.hosts.tool_calls import LIST_MARK, NO_KEY, find_key_conflict, restore_input, translate_call
-from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_aliases, find_canonical_name
+from boathook.hosts.tool_calls import find_key_conflict, restore_input, translate_call
+from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_aliases, find_canonical_name, list_known_tools
+from boathook.inprocess.tool_guess import KeyNames, find_known_keys, guess_tool, has_main_key
 
+_LOGGER = logging.getLogger("boathook")
 _MAX_FOUND = 1024
-_Renames = tuple[tuple[str, str], ...]
-_known_keys: dict[str, _Renames] = {}
+# So alike are two words, of which one is probably a mistake.
+_NEAR = 0.8
+_KEY_EXAMPLE = '{"cmd": "command"}'
+_EXAMPLES = {"names": '{"bash": "Shell"}', "arguments": '{"bash": {"cmd": "command"}}'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class ToolNaming:
 
     name: str
     tool: str
-    keys: _Renames = ()
+    keys: KeyNames = ()
     is_guess: bool = False
 
     @property
@@ -34,7 +39,8 @@ class ToolNaming:
     def translate(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return an input under the keys of file hooks, and fields that say what the program calls tool and keys."""
         _, tool_input, renamed = translate_call({self.name: (self.tool, self.keys)}, self.name, args)
-        return tool_input, {HOST_TOOL: self.name, **({HOST_KEYS: renamed} if renamed else {})}
+        fields = {HOST_TOOL: self.name, HOST_GUESS: self.is_guess}
+        return tool_input, {**fields, **({HOST_KEYS: renamed} if renamed else {})}
 
     def restore(self, args: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
         """Return an input that hooks changed under the keys of the program; `args` is the input before."""
@@ -51,21 +57,50 @@ class ToolNaming:
 class NameMap:
     """The tools of a program by name. `names` maps them to names that file hooks know, `arguments` their keys.
 
-    Tools that are not in the map are guessed: by a name that an agent has for such a tool, if the input has its main key. A tool
-    that is mapped to itself is never guessed.
+    Tools that are not in the map are guessed by the words of their names, if the input has the main key. A tool that is mapped to
+    itself is never guessed.
     """
 
     def __init__(
         self, names: Mapping[str, str] | None = None, arguments: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
         self._found: dict[tuple[str, tuple[str, ...]], ToolNaming | None] = {}
-        self._arguments = {name: tuple(keys.items()) for name, keys in (arguments or {}).items()}
-        for name, keys in self._arguments.items():
-            if len({ours for _, ours in keys}) < len(keys):
-                raise ConfigError(f"two arguments of the tool '{name}' are mapped to the same key")
-        self._names = {
-            name: tool if tool == name else find_canonical_name(tool) for name, tool in (names or {}).items()
+        self._names = {name: _check_target(name, tool) for name, tool in _check_map("names", names).items()}
+        self._arguments = {
+            name: self._check_keys(name, keys) for name, keys in _check_map("arguments", arguments).items()
         }
+        # Tools of the map that no call has had yet.
+        self._unused = {*self._names, *self._arguments}
+
+    def _check_keys(self, name: str, keys: Any) -> KeyNames:
+        where = f"arguments= of the tool '{name}'"
+        pairs = tuple(_check_map(where, keys).items())
+        if len({ours for _, ours in pairs}) < len(pairs):
+            raise ConfigError(
+                f"two arguments of the tool '{name}' are mapped to the same key: give {where} one for each"
+            )
+        tool = self._names.get(name) or guess_tool(name)
+        for theirs, ours in pairs:
+            if ours not in TOOL_INPUT_KEYS.get(tool, (ours,)):
+                # Without an entry in `names` the tool is known only by a guess, which may be wrong.
+                _refuse_key(where, tool, theirs, ours, is_certain=name in self._names)
+        return pairs
+
+    def check_tools(self, tools: Iterable[str]) -> tuple[str, ...]:
+        """Return the names in the map that an agent with these tools does not have.
+
+        Raises ConfigError for one that looks like a mistake, because a tool of the agent that is not in the map is named almost so.
+        """
+        names = set(tools)
+        mapped = {*self._names, *self._arguments}
+        missing = tuple(sorted(mapped - names))
+        for name in missing:
+            near = find_near_word(name, sorted(names - mapped), _NEAR)
+            if near:
+                raise ConfigError(
+                    f"names= or arguments= has '{name}', which is not a tool of the agent; {ask_if_meant(near)}"
+                )
+        return missing
 
     def find(self, name: str, args: Mapping[str, Any]) -> ToolNaming | None:
         """Return what file hooks call a tool, None if they use the program's own names."""
@@ -75,16 +110,30 @@ class NameMap:
             if len(self._found) >= _MAX_FOUND:
                 self._found.clear()
             self._found[key] = self._find(name, args)
+            self._report_near_name(name)
         return self._found[key]
+
+    def _report_near_name(self, name: str) -> None:
+        """Log that a tool which is not in the map is named almost like one that is, and that no call has had."""
+        is_mapped = name in self._names or name in self._arguments
+        self._unused.discard(name)
+        near = "" if is_mapped or not self._unused else find_near_word(name, sorted(self._unused), _NEAR)
+        if near:
+            self._unused.discard(near)
+            _LOGGER.warning(
+                "the agent calls the tool '%s', but names= or arguments= has '%s'; did you mean '%s' there?",
+                name,
+                near,
+                name,
+            )
 
     def _find(self, name: str, args: Mapping[str, Any]) -> ToolNaming | None:
         tool = self._names.get(name)
         if tool is not None and tool != name:
-            return ToolNaming(name, tool, self._arguments.get(name, _find_known_keys(tool, args)))
+            return ToolNaming(name, tool, self._arguments.get(name, find_known_keys(tool, args)))
         keys = self._arguments.get(name)
-        if keys is not None:
-            return ToolNaming(name, name, keys)
-        return None if tool == name else _guess_naming(name, args)
+        guess = None if tool == name else _guess_naming(name, args, keys)
+        return ToolNaming(name, name, keys) if guess is None and keys is not None else guess
 
     def describe(self, name: str, args: Mapping[str, Any]) -> str:
         """Return a line that says what file hooks call a tool, and whether that is guessed."""
@@ -96,45 +145,51 @@ class NameMap:
         return f"'{name}': file hooks call it '{naming.tool}'{f', {keys}' if keys else ''}{how}"
 
 
-def _guess_naming(name: str, args: Mapping[str, Any]) -> ToolNaming | None:
-    tool = find_canonical_name(name)
-    if tool == name:
-        folded = name.lower().replace("-", "_")
-        tool = find_canonical_name(folded)
-        tool = name if tool == folded else tool
-    main_key = TOOL_INPUT_KEYS.get(tool, ("",))[0]
-    keys = _find_known_keys(tool, args)
-    has_main_key = main_key in args or any(ours == main_key for _, ours in keys)
-    if not main_key or not has_main_key or (tool == name and not keys):
+def _guess_naming(name: str, args: Mapping[str, Any], given: KeyNames | None) -> ToolNaming | None:
+    """Return what a tool probably is, with the given keys instead of guessed ones if there are any."""
+    tool = guess_tool(name)
+    if not tool:
+        return None
+    keys = find_known_keys(tool, args) if given is None else given
+    if not has_main_key(tool, args, keys) or (tool == name and not keys):
         return None
     return ToolNaming(name, tool, keys, is_guess=True)
 
 
-def _find_known_keys(tool: str, args: Mapping[str, Any]) -> _Renames:
-    """Return the keys of an input that agents have for keys of a tool; both are there if the input has both."""
-    if not _known_keys:
-        _known_keys.update(_collect_keys())
-    own = TOOL_INPUT_KEYS.get(tool, ())
-    return tuple((theirs, ours) for theirs, ours in _known_keys.get(tool, ()) if theirs in args and theirs not in own)
+def _check_map(where: str, values: Any) -> dict[str, Any]:
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise ConfigError(
+            f"{where} must be a mapping such as {_EXAMPLES.get(where, _KEY_EXAMPLE)}, not {values!r:.100}"
+        )
+    for name, value in values.items():
+        is_text = isinstance(value, Mapping) if where == "arguments" else isinstance(value, str) and value
+        if not isinstance(name, str) or not name or not is_text:
+            raise ConfigError(
+                f"{where} cannot map {name!r:.100} to {value!r:.100}; write it as in {_EXAMPLES.get(where, _KEY_EXAMPLE)}"
+            )
+    return dict(values)
 
 
-def _collect_keys() -> dict[str, _Renames]:
-    found: dict[str, dict[tuple[str, str], None]] = {
-        tool: {(other, keys[0]): None for other in _OTHER_KEYS.get(keys[0], ())}
-        for tool, keys in TOOL_INPUT_KEYS.items()
-    }
-    for host in map(load_host, list_host_names()):
-        for tool, renames in host.tools.values():
-            for theirs, ours in renames:
-                if theirs != NO_KEY and not theirs.endswith(LIST_MARK) and "." not in theirs:
-                    found[tool][theirs, ours] = None
-    return {tool: tuple(pairs) for tool, pairs in found.items()}
+def _refuse_key(where: str, tool: str, theirs: str, ours: str, *, is_certain: bool) -> None:
+    known = TOOL_INPUT_KEYS[tool]
+    near = find_near_word(ours, known, _NEAR)
+    fix = ask_if_meant(near) if near else f"its keys are {', '.join(known)}"
+    if theirs in known:
+        fix = f"your own key comes first: write {{'{ours}': '{theirs}'}}"
+    if is_certain or near or theirs in known:
+        raise ConfigError(f"{where}: '{ours}' is not a key of {tool}, as file hooks know it; {fix}")
 
 
-# What functions of programs often call the main key of a tool.
-_OTHER_KEYS = {
-    "command": ("cmd", "script", "shell_command"),
-    "file_path": ("path", "file", "filename", "filepath"),
-    "patch": ("diff",),
-    "url": ("uri",),
-}
+def _check_target(name: str, target: str) -> str:
+    """Return the canonical name of the tool that a program's tool is mapped to; any name that hooks of the user may have."""
+    if target == name:
+        return target
+    tool = find_canonical_name(target)
+    if tool != target or tool in TOOL_INPUT_KEYS:
+        return tool
+    near = find_near_word(target, list_known_tools(), _NEAR)
+    if near:
+        raise ConfigError(f"names= maps '{name}' to '{target}', which file hooks do not know; {ask_if_meant(near)}")
+    return target

@@ -39,14 +39,21 @@ class Chain:
     __slots__ = ("background", "by_tool", "hooks", "steps", "sync_hooks")
 
     def __init__(
-        self, steps: tuple[ChainStep, ...], background: BackgroundHooks | None = None, *, by_tool: bool = False
+        self,
+        steps: tuple[ChainStep, ...],
+        background: BackgroundHooks | None = None,
+        *,
+        by_tool: bool = False,
+        is_recorded: bool = False,
     ) -> None:
         self.steps, self.background = steps, background
         self.by_tool: dict[tuple[str, ...], Chain] | None = {} if by_tool else None
         layers = [step for step in steps if isinstance(step, Layer) and step.is_simple]
         # A hook that is in the chain twice cannot be found again by identity.
         are_different = len({id(layer.hook) for layer in layers}) == len(steps)
-        is_simple = are_different and background is None and not by_tool
+        # What hooks do is recorded with the time that each takes.
+        is_recorded = is_recorded and bool(layers)
+        is_simple = are_different and background is None and not by_tool and not is_recorded
         has_async = any(layer.is_async for layer in layers)
         self.hooks = tuple((layer.hook, layer.is_async) for layer in layers) if is_simple else None
         self.sync_hooks = tuple(layer.hook for layer in layers) if is_simple and not has_async else None
@@ -58,6 +65,7 @@ class Stack:
     def __init__(self, layers: tuple[Layer, ...] = (), engine: Engine | None = None, ask: Ask | None = None) -> None:
         self.layers = tuple(sorted(layers, key=lambda layer: -layer.priority))
         self.engine, self.ask = engine, ask
+        self.is_recorded = engine is not None and engine.is_recording
         self._chains: dict[str, Chain] = {}
         # `sync_hooks` and `hooks` of the chains that do not depend on the tool, so that the fast path costs one lookup.
         self._sync_hooks: dict[str, tuple[Any, ...]] = {}
@@ -205,7 +213,7 @@ class Stack:
             steps = tuple(
                 step for step in chain.steps if isinstance(step, FileHooks) or budget.call(_may_match, step, context)
             )
-            tool_chain = Chain(steps, chain.background)
+            tool_chain = Chain(steps, chain.background, is_recorded=self.is_recorded)
             if len(chain.by_tool) < _MAX_CACHED_TOOLS:
                 chain.by_tool[names] = tool_chain
         return tool_chain
@@ -222,7 +230,9 @@ class Stack:
                 steps.sort(key=lambda step: (-step.priority, not isinstance(step, FileHooks)))
                 background = find_background_hooks(self.engine, kind)
             by_tool = any(layer.match is not None for layer in layers)
-            chain = self._chains[kind.name] = Chain(tuple(steps), background, by_tool=by_tool)
+            chain = self._chains[kind.name] = Chain(
+                tuple(steps), background, by_tool=by_tool, is_recorded=self.is_recorded
+            )
             if chain.hooks is not None:
                 self._hooks[kind.name] = chain.hooks
             if chain.sync_hooks is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.event import DERIVED
+from boathook.core.event import DERIVED, HOST_GUESS, HOST_TOOL
 from boathook.core.hashing import sha256
 from boathook.core.json_text import canonical_json, dump_line, dumps
 from boathook.core.outcome import ABSENT
@@ -129,6 +129,9 @@ class _RecordBuilder:
             record["lifted"] = [self._limit_text(text) for text in clean["lifted"]]
         if clean["derived"]:
             record["derived"] = _shorten_name(clean["derived"])
+        if clean["called"]:
+            # What the program calls the tool, under a key that says whether ours is a guess.
+            record["guessed" if original.data[HOST_GUESS] else "called"] = _shorten_name(clean["called"])
         if whole:
             record["whole"] = self._limit(clean["whole"], _MAX_WHOLE_CHARS)
         if self.was_cut:
@@ -146,6 +149,9 @@ class _RecordBuilder:
             "session": original.session_id[:_MAX_SEARCHED_TEXT],
             "tool": original.tool_name[:_MAX_SEARCHED_TEXT],
             "derived": str(original.data.get(DERIVED) or "")[:_MAX_SEARCHED_TEXT],
+            "called": str(original.data.get(HOST_TOOL) or "")[:_MAX_SEARCHED_TEXT]
+            if HOST_GUESS in original.data
+            else "",
             **{key: self._trim(value, [_MAX_SEARCHED_CHARS]) for key, value in values.items()},
             "reasons": self._trim_texts(verdict.reasons, [_MAX_SEARCHED_CHARS]),
             "runs": [
@@ -170,6 +176,7 @@ class _RecordBuilder:
         return {
             **dict.fromkeys(texts, placeholder),
             "derived": placeholder if verdict.original.data.get(DERIVED) else "",
+            "called": "",
             **{key: [placeholder for _ in items] for key, items in lists.items()},
             "runs": [[placeholder] for _ in verdict.runs],
         }

@@ -33,7 +33,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
         "decision": _TEXT, "reasons": [_TEXT], "changed": _CHANGED, "ms": _NUMBER, "hooks": [_RUN],
         "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
         "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
-        "degraded?": [_TEXT], "lifted?": [_TEXT], "derived?": _TEXT, "whole?": _ANY,
+        "degraded?": [_TEXT], "lifted?": [_TEXT], "derived?": _TEXT, "called?": _TEXT, "guessed?": _TEXT, "whole?": _ANY,
     },
     END_TYPE: {
         **_ABOUT, **dict.fromkeys(("hook", "dispatch", "status"), _TEXT),

@@ -1,0 +1,86 @@
+"""What Python hooks do, for the ledger: a record for each hook that decides, changes something or fails."""
+
+from __future__ import annotations
+
+import time
+
+from boathook.core.hook import Command, Hook, HookDialect
+from boathook.core.outcome import ABSENT, NOTHING, Outcome
+from boathook.core.verdict import FAILED, OK, TIMEOUT, Run, Verdict
+from boathook.errors import HookTimeout
+from boathook.inprocess.contexts import CHANGEABLE_FIELDS, Context, ToolContext
+from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.layers import Layer
+
+# What records have for a hook that is a function of a program, where others have their scope and their source.
+PROGRAM_SCOPE, PYTHON_SOURCE = "program", "python"
+_DIALECT = HookDialect("python", "")
+# What a hook may change besides the input and the output of a tool; `state` is the agent's own.
+_TEXT_FIELDS = ("prompt",)
+
+
+class HookWatch:
+    """Watches one call of a Python hook: what it was given, and the time that it takes itself."""
+
+    __slots__ = ("_since", "_spent", "context", "layer")
+
+    def __init__(self, layer: Layer, context: Context) -> None:
+        self.layer, self.context = layer, context
+        self._since, self._spent = time.perf_counter(), 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Return the time until now, without pauses."""
+        return self._spent + (time.perf_counter() - self._since if self._since else 0.0)
+
+    def pause(self) -> None:
+        """Stop counting, because something else runs within the hook."""
+        self._spent, self._since = self.seconds, 0.0
+
+    def resume(self) -> None:
+        """Count again."""
+        self._since = time.perf_counter()
+
+    def has_effect(self, opinion: Outcome, after: Context) -> bool:
+        """Whether there is anything to record: a decision, a change, or context for the model."""
+        if opinion.decision or opinion.all_reasons:
+            return True
+        return after is not self.context and (bool(self._list_changes(after)) or bool(self._list_added(after)))
+
+    def make_verdict(self, opinion: Outcome, after: Context, *, status: str = OK, error: str = "") -> Verdict:
+        """Return what the hook did, as the ledger records it."""
+        before, changes = self.context, self._list_changes(after)
+        output = to_json_value(after.result) if "result" in changes and isinstance(after, ToolContext) else ABSENT
+        outcome = Outcome(opinion.decision, opinion.all_reasons, contexts=self._list_added(after), output=output)
+        notes = tuple(f"it changed the {name}" for name in changes if name in _TEXT_FIELDS)
+        kind = before.kind
+        hook = Hook(
+            self.layer.name, kind, kind.name, PROGRAM_SCOPE, Command(""), _find_place(self.layer), _DIALECT
+        ).replace(source=PYTHON_SOURCE)
+        run = Run(hook, status, outcome, None, self.seconds, error, notes)
+        original = before.to_event()
+        event = after.to_event() if "args" in changes else original
+        return Verdict(event, original, outcome, (run,))
+
+    def make_failure(self, error: Exception) -> Verdict:
+        """Return that the hook failed, with what that means for the event."""
+        message = f"{type(error).__name__}: {error}"
+        status = TIMEOUT if isinstance(error, HookTimeout) else FAILED
+        blocks = self.layer.on_failure == "block"
+        opinion = Outcome.block(f"hook '{self.layer.name}' failed: {message}") if blocks else NOTHING
+        return self.make_verdict(opinion, self.context, status=status, error=message)
+
+    def _list_changes(self, after: Context) -> tuple[str, ...]:
+        if after.kind is not self.context.kind:
+            return ()
+        names = (name for name in CHANGEABLE_FIELDS.get(after.kind.name, ()) if name != "state")
+        return tuple(name for name in names if getattr(after, name) is not getattr(self.context, name))
+
+    def _list_added(self, after: Context) -> tuple[str, ...]:
+        return after.additional_context[len(self.context.additional_context) :]
+
+
+def _find_place(layer: Layer) -> str:
+    """Return the file and the line of a hook's function, "" if it has none."""
+    code = getattr(layer.hook, "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"

@@ -1,0 +1,171 @@
+"""Python hooks in the ledger: what they decide, change or fail at is in `log` and `why`, as it is for file hooks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from boathook import Hooks, HookTimeout, Outcome, ToolCall, ToolContext
+
+CALL = ToolCall("run_bash", {"cmd": "rm -r build"}, "c1")
+
+
+def echo(call: ToolCall) -> Any:
+    return dict(call.args)
+
+
+@pytest.fixture
+def hooks(project):
+    loaded = Hooks()
+    with loaded.load(project.path, state=project.state, config=project.config):
+        yield loaded
+
+
+def read_records(project) -> list[dict[str, Any]]:
+    done = project.run("log", "--json")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_block_by_a_python_hook_is_explained_by_why(hooks, project):
+    @hooks.before_tool(match="Shell")
+    def no_rm(context: ToolContext) -> Outcome | None:
+        return Outcome.block("no rm here") if "rm" in context.args["cmd"] else None
+
+    assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    why = project.run("why").stdout
+    assert "pre-tool-call of Shell, session s1, host python" in why
+    assert "no_rm (program, python): block, " in why
+    assert "because no rm here" in why
+    assert f"from     {__file__}:" in why
+    assert "no rm here" in project.run("log").stdout
+
+
+def test_the_async_form_writes_the_same_record(hooks, project):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    asyncio.run(hooks.run("s1").atool(CALL, pytest.fail))
+    (record,) = read_records(project)
+    (run,) = record["hooks"]
+    assert (record["decision"], record["reasons"], run["status"], run["reason"]) == ("block", ["no"], "ok", "no")
+    assert run["ms"] >= 0
+
+
+def test_changes_of_a_python_hook_are_recorded(hooks, project):
+    hooks.before_tool(lambda context: context.replace(args={"cmd": "ls"}))
+    hooks.after_tool(lambda context: context.replace(result="***").add_context("hidden"))
+    outcome = hooks.run("s1").tool(CALL, echo)
+    assert outcome.result == "***"
+    before, after = read_records(project)
+    assert before["changed"]["tool_input"]["input"] == {"command": "ls"}
+    assert set(after["changed"]) == {"output", "context"}
+    assert (after["event"], after["decision"]) == ("post-tool-call", "none")
+
+
+def test_a_hook_without_an_effect_leaves_no_record(hooks, project):
+    seen = []
+    hooks.before_tool(lambda context: seen.append(context.name))
+    hooks.after_tool(lambda context: context.with_metadata("seen", seen))
+    hooks.before_tool(match="ReadFile")(lambda context: Outcome.block("no"))
+    assert hooks.run("s1").tool(CALL, echo).proceeds
+    assert (seen, read_records(project)) == (["run_bash"], [])
+
+
+@pytest.mark.parametrize(("on_failure", "decision"), [("raise", "none"), ("allow", "none"), ("block", "block")])
+def test_a_failure_of_a_python_hook_is_recorded(hooks, project, on_failure, decision):
+    @hooks.before_tool(on_failure=on_failure)
+    def fail(context: ToolContext) -> None:
+        raise ValueError("broken")
+
+    run = hooks.run("s1")
+    if on_failure == "raise":
+        with pytest.raises(ValueError, match="broken"):
+            run.tool(CALL, echo)
+    else:
+        assert run.tool(CALL, echo).proceeds == (on_failure == "allow")
+    (record,) = read_records(project)
+    (hook,) = record["hooks"]
+    assert (record["decision"], hook["status"], hook["decision"]) == (decision, "failed", decision)
+    assert "ValueError: broken" in hook["reason"]
+
+
+def test_a_hook_that_took_too_long_is_recorded_as_such(hooks, project):
+    def wait(context: ToolContext) -> None:
+        raise HookTimeout("late")
+
+    hooks.before_tool(on_failure="block")(wait)
+    assert not hooks.run("s1").tool(CALL, echo).proceeds
+    assert read_records(project)[0]["hooks"][0]["status"] == "timeout"
+
+
+def test_middleware_is_recorded_for_what_it_does_itself(hooks, project):
+    @hooks.before_tool
+    def shorten(context: ToolContext, proceed: Any) -> Any:
+        return proceed(context.replace(args={"cmd": "ls"}))
+
+    @hooks.before_tool(priority=-1)
+    def refuse(context: ToolContext, proceed: Any) -> Any:
+        return Outcome.block("not today")
+
+    assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    changed, blocked = read_records(project)
+    assert ([run["hook"].rpartition(".")[2] for run in changed["hooks"]], changed["decision"]) == (["shorten"], "none")
+    assert changed["changed"]["tool_input"]["input"] == {"command": "ls"}
+    assert [run["hook"].rpartition(".")[2] for run in blocked["hooks"]] == ["refuse"]
+    assert (blocked["decision"], blocked["input"]) == ("block", {"command": "ls"})
+
+
+def test_a_refused_stop_and_a_changed_prompt_are_recorded(hooks, project):
+    hooks.add("pre-agent-turn", lambda context: context.replace(prompt=f"{context.prompt}, please"))
+    hooks.add("pre-agent-turn-stop", lambda context: Outcome.block("tests first"))
+    run = hooks.run("s1")
+    run.prompt("go")
+    assert not run.stop("done").proceeds
+    prompt, stop = read_records(project)
+    assert prompt["hooks"][0]["notes"] == ["it changed the prompt"]
+    assert (stop["event"], stop["decision"], stop["reasons"]) == ("pre-agent-turn-stop", "block", ["tests first"])
+
+
+def test_secrets_in_what_a_python_hook_decides_do_not_reach_the_ledger(hooks, project):
+    secret = "ghp_" + "a1B2" * 9
+    hooks.before_tool(lambda context: Outcome.block(f"this has {secret}"))
+    hooks.run("s1").tool(ToolCall("run_bash", {"cmd": f"echo {secret}"}), pytest.fail)
+    assert secret not in json.dumps(read_records(project))
+
+
+def test_without_file_hooks_nothing_is_recorded(project):
+    hooks = Hooks()
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    assert read_records(project) == []
+
+
+def test_check_reports_the_names_of_tools_that_were_guessed_here(hooks, project):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    hooks.run("s1").tool(CALL, pytest.fail)
+    hooks.run("s1").tool(CALL, pytest.fail)
+    hooks.run("s1", names={"do_it": "Shell"}).tool(ToolCall("do_it", {"command": "ls"}), pytest.fail)
+    notes = [one for one in json.loads(project.run("check", "--json").stdout)["diagnostics"] if one["key"] == "names"]
+    assert [(note["level"], note["message"], note["fix"]) for note in notes] == [
+        (
+            "note",
+            "a program calls its tool 'run_bash', and file hooks know it as 'Shell': that is a guess",
+            'if it is right, set names={"run_bash": "Shell"}',
+        )
+    ]
+    assert "the program calls it 'do_it'\n" in project.run("why").stdout
+    # What the program says by now counts.
+    hooks.run("s1", names={"run_bash": "Shell"}).tool(CALL, pytest.fail)
+    assert "guess" not in project.run("check").stdout
+
+
+def test_a_guess_that_the_program_switched_off_or_made_elsewhere_is_not_reported(hooks, project, tmp_path):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    hooks.run("s1").tool(CALL, pytest.fail)
+    assert "that is a guess" in project.run("check").stdout
+    other = tmp_path / "other"
+    other.mkdir()
+    assert "guess" not in project.run("check", "--project", str(other)).stdout
+    hooks.run("s1", names={"run_bash": "run_bash"}).tool(CALL, pytest.fail)
+    assert "guess" not in project.run("check").stdout
