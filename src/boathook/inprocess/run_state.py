@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
-from boathook.errors import BoathookError, HookError
+from boathook.errors import BoathookError, HookError, Stopped
 from boathook.inprocess.call_memory import AskLater, CallMemory, find_changed_values
 from boathook.inprocess.contexts import Context, StateT, ToolContext
 from boathook.inprocess.json_values import to_json_value
@@ -119,10 +119,14 @@ class RunState(Generic[StateT]):
         self.work_dir = make_absolute(work_dir) if work_dir else current_dir()
         self.can_ask, self.max_rounds = can_ask, max_rounds
         self.name_map = name_map or NameMap()
+        # Called with each text for the person when it comes, for a host that cannot fetch them at every event.
+        self.show_message: Callable[[str], None] | None = None
         self.subagent: str | None = None
         self._parent: RunState[StateT] | None = None
         self.task = ""
         self.step_count = 0
+        # Whether a step began that has not ended.
+        self.is_step_open = False
         # How often hooks have refused a stop of this turn.
         self.refused_stops = 0
         self.refused_by: tuple[int, ...] = ()
@@ -167,6 +171,11 @@ class RunState(Generic[StateT]):
         """Return why a hook ended the run, or ""."""
         return "\n".join(filter(None, self.refusal[1])) or "stopped by a hook" if self.is_stopped else ""
 
+    def raise_stop(self) -> None:
+        """Raise Stopped if a hook ended the run."""
+        if self.is_stopped:
+            raise Stopped(self.stop_reason)
+
     @property
     def is_session_open(self) -> bool:
         """Whether the session has begun and not ended."""
@@ -188,8 +197,7 @@ class RunState(Generic[StateT]):
         self._values.update(find_changed_values(given.metadata, context.metadata))
         with self._lock:
             self._context += context.additional_context
-            # Warnings about the files of hooks come with every event.
-            self._messages += [text for text in context.messages if text not in self._messages]
+        self.add_messages(context.messages)
         if outcome.is_stopped:
             self.note_end(outcome.reasons)
         return outcome
@@ -213,6 +221,16 @@ class RunState(Generic[StateT]):
                 return ()
             texts, self._context = tuple(self._context), []
             return texts
+
+    def add_messages(self, texts: Iterable[str]) -> None:
+        """Add texts for the person; one that is there already is not added again."""
+        with self._lock:
+            # Warnings about the files of hooks come with every event.
+            new_texts = [text for text in texts if text not in self._messages]
+            self._messages += new_texts
+        if self.show_message is not None:
+            for text in new_texts:
+                self.show_message(text)
 
     def take_messages(self) -> tuple[str, ...]:
         """Return the texts for the person since the last time."""
@@ -241,7 +259,7 @@ class RunState(Generic[StateT]):
 
     def mark_turn_ended(self, text: str | None = None) -> tuple[str, dict[str, Any]]:
         with self._lock:
-            self.is_turn_open, self.refused_stops, self.refused_by = False, 0, ()
+            self.is_turn_open, self.is_step_open, self.refused_stops, self.refused_by = False, False, 0, ()
             self._total_steps += self.step_count
             self._memories.clear()
             self._open_calls.clear()
@@ -289,6 +307,7 @@ class RunState(Generic[StateT]):
             name_map=self.name_map,
         )
         child.subagent, child.task, child._has_begun = name, task, True
+        child.show_message = self.show_message
         # A stop in a subagent ends the whole run, and values are shared.
         child._values, child._parent = self._values, self
         return child
@@ -305,7 +324,7 @@ class RunState(Generic[StateT]):
                 return outcome
         reasons = "; ".join(filter(None, outcome.reasons))
         context = outcome.context.add_message(f"the stop could not be refused; the hook's reason: {reasons}")
-        self._messages.append(context.messages[-1])
+        self.add_messages(context.messages[-1:])
         return dataclasses.replace(outcome, context=context, decision=Decision.NONE, reasons=())
 
     # Tool calls.
