@@ -14,20 +14,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
-from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.drivers import run_sync
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
@@ -196,7 +193,6 @@ class _GraphRuns(BaseCallbackHandler):
                 await flow_of(session).exit(error)
 
     async def _end_turn(self, flow: RunFlow, turn: _Turn, error: BaseException | None) -> None:
-        turn.attachment.log_messages(turn.run)
         if _is_paused(turn, error):
             turn.run.suspend(turn.place.key)
         elif error is None:
@@ -237,27 +233,10 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
     `allow_unguarded` is set. Make it the last middleware, so that hooks see what really runs.
     """
 
-    def __init__(
-        self,
-        hooks: Hooks | None = None,
-        *,
-        names: Mapping[str, str] | None = None,
-        arguments: Mapping[str, Mapping[str, str]] | None = None,
-        session_id: str = "",
-        work_dir: str | os.PathLike[str] = "",
-        allow_unguarded: bool = False,
-    ) -> None:
+    def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
         super().__init__()
         self.tools: Sequence[Any] = []
-        self._attachment = attach(
-            "langchain",
-            hooks,
-            names=names,
-            arguments=arguments,
-            session_id=session_id,
-            work_dir=work_dir,
-            allow_unguarded=allow_unguarded,
-        )
+        self._attachment = attach("langchain", hooks, **options)
 
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -324,11 +303,9 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         run = self._find_run()
         hosted = [tool.get("name") or tool.get("type") or "tool" for tool in request.tools if isinstance(tool, dict)]
         self._attachment.refuse_unguarded(map(str, hosted))
-        if not run.is_stopped:
-            await flow_of(run).fire(StepContext.before(run.step_count))
-        if run.is_stopped:
-            return ModelResponse(result=[AIMessage(run.stop_reason)])
-        run.step_count += 1
+        step = await flow_of(run).begin_step()
+        if not step.proceeds:
+            return ModelResponse(result=[AIMessage(step.reason)])
         texts = run.take_context()
         if not texts:
             return await _resolve(handler(request))
@@ -597,8 +574,7 @@ class GuardedToolNode(ToolNode):
             return _graph_runs.begin_turn(place, self._attachment, tells_end=False, task=None)
         turn = _graph_runs.begin_turn(place, self._attachment, tells_end=False, task=prompt)
         begun = await flow_of(turn.run).prompt(prompt)
-        if not begun.proceeds:
-            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        begun.raise_refusal()
         if begun.context.prompt != prompt:
             raise BridgeError(
                 "a hook changed the prompt, but a ToolNode sees it only after the model. Use create_agent with "
@@ -642,8 +618,7 @@ class GuardedToolNode(ToolNode):
 
     def _end(self, turn: _Turn, output: Any) -> Any:
         """Add the context of hooks after all results; end the run if a hook stopped it."""
-        if turn.run.is_stopped:
-            raise Stopped(turn.run.stop_reason)
+        turn.run.raise_stop()
         added = [HumanMessage(text) for text in turn.run.take_context()]
         if not added:
             return output
@@ -655,27 +630,12 @@ class GuardedToolNode(ToolNode):
 
 
 def guard_tools(
-    tools: ToolNode | Sequence[Any],
-    hooks: Hooks | None = None,
-    *,
-    names: Mapping[str, str] | None = None,
-    arguments: Mapping[str, Mapping[str, str]] | None = None,
-    session_id: str = "",
-    work_dir: str | os.PathLike[str] = "",
-    allow_unguarded: bool = False,
+    tools: ToolNode | Sequence[Any], hooks: Hooks | None = None, **options: Unpack[BridgeOptions]
 ) -> GuardedToolNode:
     """Return a ToolNode with hooks around its tool calls, for a graph of your own.
 
     A ToolNode knows nothing of the prompt before the model has read it, nor of the end of the agent's work: hooks for prompts see
     them at the first tool call, and hooks for stops do not run. `create_agent` with `BoathookMiddleware` has all of it.
     """
-    attachment = attach(
-        "langgraph",
-        hooks,
-        names=names,
-        arguments=arguments,
-        session_id=session_id,
-        work_dir=work_dir,
-        allow_unguarded=allow_unguarded,
-    )
+    attachment = attach("langgraph", hooks, **options)
     return GuardedToolNode(tools if isinstance(tools, ToolNode) else ToolNode(tools), attachment)
