@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Stopped
 from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _ContextT = TypeVar("_ContextT", bound=Context)
 _INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
 INTERRUPTED = "interrupted"
+_POST_STEP = SPELLINGS["post-step"]
 
 
 class RunFlow:
@@ -89,29 +91,28 @@ class RunFlow:
         """
         run = self.run
         await self.end_step()
-        context = StepContext.before(run.step_count)
+        context = StepContext.before(run.step_count, **run.shared_fields)
         if run.is_stopped:
-            return RunOutcome(run.complete_context(context), *run.refusal)
-        outcome = await self._fire_step(context)
+            return RunOutcome(context, *run.refusal)
+        outcome = await self._fire_step(context) if run.stack.has_hooks(context.kind) else RunOutcome(context)
         if outcome.proceeds:
             run.step_count, run.is_step_open = run.step_count + 1, True
         return outcome
 
     async def end_step(self) -> None:
         """End the step, if one is open; `begin_step` and `stop` do it, too."""
-        if self.run.is_step_open:
-            self.run.is_step_open = False
-            await self._fire_step(StepContext.after(self.run.step_count - 1))
+        run = self.run
+        if run.is_step_open:
+            run.is_step_open = False
+            if run.stack.has_hooks(_POST_STEP):
+                await self._fire_step(StepContext.after(run.step_count - 1))
 
     async def _fire_step(self, context: StepContext) -> RunOutcome[StepContext]:
-        run = self.run
-        if not run.stack.has_hooks(context.kind):
-            return RunOutcome(run.complete_context(context))
         outcome = await self.fire(context)
         if outcome.decision != Decision.BLOCK:
             return outcome
         text = f"a hook cannot block at {context.kind.name}, only stop the run; the hook's reason: {outcome.reason}"
-        run.add_messages([text])
+        self.run.add_messages([text])
         return RunOutcome(outcome.context.add_message(text))
 
     async def tool(

@@ -19,7 +19,7 @@ from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.errors import BoathookError, HookError, Stopped
 from boathook.inprocess.call_memory import AskLater, CallMemory, find_changed_values
-from boathook.inprocess.contexts import Context, StateT, ToolContext
+from boathook.inprocess.contexts import Context, ContextFields, StateT, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.name_map import NameMap
@@ -185,11 +185,21 @@ class RunState(Generic[StateT]):
         """Whether the run was made by the hooks whose runs these are."""
         return self._waiting is waiting
 
+    @property
+    def shared_fields(self) -> ContextFields[StateT]:
+        """Return the fields that the contexts of all events of the run share."""
+        return {
+            "session_id": self.session_id,
+            "work_dir": self.work_dir,
+            "state": self.state,
+            "metadata": self.metadata,
+            "extra": self._extra,
+        }
+
     def complete_context(self, context: _ContextT, **changes: Any) -> _ContextT:
         """Return a context with the fields that all events of the run share."""
-        fields: dict[str, Any] = {"session_id": self.session_id, "work_dir": self.work_dir, "state": self.state}
-        extra = {**self._extra, **context.extra}
-        return dataclasses.replace(context, **fields, metadata=self.metadata, extra=extra, **changes)
+        extra = {**self._extra, **context.extra} if context.extra else self._extra
+        return dataclasses.replace(context, **{**self.shared_fields, "extra": extra, **changes})
 
     def accept(self, outcome: _OutcomeT, given: Context) -> _OutcomeT:
         """Keep what hooks stored, and their texts; remember a stop."""
@@ -331,7 +341,8 @@ class RunState(Generic[StateT]):
 
     def make_call_context(self, call: ToolCall) -> ToolContext[StateT]:
         naming = self.name_map.find(call.name, call.args)
-        return self.complete_context(ToolContext.before(call.name, call.args, call_id=call.id, naming=naming))
+        # Made with all of its fields: to copy a context takes as long as to make it, and a call may be all that is done.
+        return ToolContext.before(call.name, call.args, call_id=call.id, naming=naming, **self.shared_fields)
 
     def open_call(self, call: ToolCall, *, can_ask: bool | None = None) -> OpenCall | ToolOutcome:
         """Return a call with its memory and its context, or the outcome if it cannot be made at all."""
