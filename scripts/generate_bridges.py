@@ -118,6 +118,8 @@ def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
         "",
         *(f"- [{title}]({path.name})" for title, path in list_pages()),
         "",
+        "- Texts of hooks for the person are logged when they come, by the logger `boathook` with the level INFO: a framework has no place for them.",
+        "- A hook cannot block a step (a request to the model), only stop the run there.",
         "- What each framework can and cannot do, and how that was tested: [the matrix](../../reference/bridges.md).",
         "- A loop of your own: [guard your own agent](../../tutorial/guard-your-own-agent.md).",
     ]

@@ -125,12 +125,10 @@ class RunState(Generic[StateT]):
         self._parent: RunState[StateT] | None = None
         self.task = ""
         self.step_count = 0
-        # Whether a step began that has not ended.
-        self.is_step_open = False
         # How often hooks have refused a stop of this turn.
         self.refused_stops = 0
         self.refused_by: tuple[int, ...] = ()
-        self.is_turn_open = False
+        self.is_turn_open = self.is_step_open = False
         # Why nothing proceeds any more, if a hook refused the session or ended the run.
         self._refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
         self._values, self._extra = SharedValues(metadata or {}), dict(extra or {})
