@@ -1,4 +1,4 @@
-"""What a bridge costs per tool call, against the same agent without it: processor time, interleaved, as a ratio of medians.
+"""What a bridge costs per tool call, against the same agent without it: processor time, interleaved, as a median of ratios.
 
 Run in the environment of a framework (`make bridges BENCH=1`); prints one JSON object.
 """
@@ -115,7 +115,10 @@ CASES: dict[str, tuple[Callable[[], Hooks], float]] = {
 
 
 def measure(adapter: Adapter, rounds: int) -> dict[str, float]:
-    """Return, for each case, the ratio to the agent without a bridge; all cases take turns."""
+    """Return, for each case, the ratio to the agent without a bridge; all cases take turns.
+
+    A ratio is of runs of the same round, because a machine that others use is slower in one round than in another.
+    """
     options: dict[str, dict[str, Any] | None] = {"": None}
     options |= {name: {"hooks": make()} for name, (make, _) in CASES.items()}
     times: dict[str, list[float]] = {name: [] for name in options}
@@ -125,8 +128,11 @@ def measure(adapter: Adapter, rounds: int) -> dict[str, float]:
             # The first turns only warm up.
             if turn > 1:
                 times[name].append(seconds)
-    bare = statistics.median(times.pop(""))
-    return {name: round(statistics.median(values) / bare, 2) for name, values in times.items()}
+    bare = times.pop("")
+    return {
+        name: round(statistics.median(mine / other for mine, other in zip(values, bare, strict=True)), 2)
+        for name, values in times.items()
+    }
 
 
 def main() -> None:

@@ -74,7 +74,8 @@ def write_overhead(results: list[Result]) -> Iterator[str]:
     if not overhead:
         return
     yield from ("", "## What it costs", "")
-    yield "Processor time per tool call, against the same agent without the bridge (`make bridges BENCH=1`):"
+    yield "Processor time per tool call, against the same agent without the bridge (`make bridges BENCH=1`). The model is a script,"
+    yield "so a framework that does little itself has high ratios. Measured on a busy machine: the last digit is uncertain."
     yield from ("", f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|")
     for column, cases in overhead.items():
         yield f"| {column} | {' | '.join(f'{cases[name]:.2f}x' if name in cases else NO_WAY for name in names)} |"
@@ -117,6 +118,8 @@ def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
         "",
         *(f"- [{title}]({path.name})" for title, path in list_pages()),
         "",
+        "- Texts of hooks for the person are logged when they come, by the logger `boathook` with the level INFO.",
+        "- A hook cannot block a step (a request to the model), only stop the run there.",
         "- What each framework can and cannot do, and how that was tested: [the matrix](../../reference/bridges.md).",
         "- A loop of your own: [guard your own agent](../../tutorial/guard-your-own-agent.md).",
     ]

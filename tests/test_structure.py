@@ -136,6 +136,18 @@ def test_few_functions_are_named_by_a_participle():
     assert len(participles) <= 0.03 * len(names), participles
 
 
+def test_no_error_is_made_once_and_raised_again():
+    """An error that a module keeps has the frames of everything that ever raised it, and keeps their values alive."""
+    kept_errors = [
+        f"{module}:{node.lineno}"
+        for module in MODULES
+        for node in parse_module(module).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call)
+        if isinstance(node.value.func, ast.Name) and re.search(r"(Error|Exception)$", node.value.func.id)
+    ]
+    assert kept_errors == []
+
+
 def test_functions_are_short():
     long = []
     for module in MODULES:

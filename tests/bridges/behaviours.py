@@ -6,7 +6,7 @@ BEHAVIOURS = {
     "block": "A hook blocks a tool call; the model reads the reason",
     "rewrite input": "A hook changes the arguments of a call",
     "rewrite output": "A hook changes what the model reads as the result",
-    "context": "Context of hooks reaches the model, after all results of parallel calls",
+    "context": "Context of hooks reaches the model, after all results of parallel calls; messages reach the person",
     "ask": "A hook asks: the framework's own approval, then the run goes on; each hook runs once",
     "stop gate": "A hook sends the agent back to work, three times at most",
     "prompt": "A hook blocks the prompt; the model is never asked",
@@ -26,5 +26,8 @@ ACCEPTED = {
     ("langgraph ToolNode", "session"),
     # A prompt again, and a run that ends before the first tool call.
     ("langgraph ToolNode", "context_for_a_prompt_reaches_the_model"),
-    ("langgraph ToolNode", "hooks_are_told_that_a_run_failed"),
+    ("langgraph ToolNode", "hooks_see_that_a_run_failed"),
+    # Steps begin with a request to the model.
+    ("langgraph ToolNode", "a_hook_that_stops_before_a_step_ends_the_run"),
+    ("langgraph ToolNode", "context_of_a_step_reaches_its_request_and_a_block_does_not_prevent_it"),
 }

@@ -85,6 +85,22 @@ def a_hook_that_stops_ends_the_run(stage: Stage) -> Facts:
     return {"ran": stage.ran, "requests": len(stage.requests), "refusal": refusal}
 
 
+@scene(
+    "block",
+    attached={"ran": ["ls"], "requests": 1, "refusal": True, "ends": ["post-agent-turn", "post-session"]},
+    detached={"ran": ["ls"], "requests": 2, "refusal": False, "ends": []},
+)
+def a_hook_that_stops_before_a_step_ends_the_run(stage: Stage) -> Facts:
+    stage.hooks.before_step(lambda context: Outcome.stop("one step is enough") if context.index else None)
+    ran = stage.play((call_bash("ls"),), "done")
+    return {
+        "ran": stage.ran,
+        "requests": len(stage.requests),
+        "refusal": "one step is enough" in stage.find_refusal(ran),
+        "ends": stage.list_events("post-agent-turn", "post-session"),
+    }
+
+
 @scene("block", attached={"ran": []}, detached={"ran": ["ls"]})
 def a_hook_that_fails_does_not_let_a_call_through(stage: Stage) -> Facts:
     """Whether the run ends then, or the model reads an error, is up to the framework."""
@@ -143,14 +159,18 @@ def an_objection_to_a_result_is_read_with_the_result(stage: Stage) -> Facts:
 
 @scene(
     "context",
-    attached={"read once": True, "after the prompt's own request": True},
-    detached={"read once": False, "after the prompt's own request": False},
+    attached={"requests": 1, "read once": True, "after the prompt": True},
+    detached={"requests": 1, "read once": False, "after the prompt": False},
 )
 def context_for_a_prompt_reaches_the_model(stage: Stage) -> Facts:
     stage.hooks.turn_start(lambda context: context.add_context("the branch is main"))
-    stage.play("done")
+    stage.play("done", prompt="tidy up")
     text = transcribe(stage.requests[0])
-    return {"read once": text.count("the branch is main") == 1, "after the prompt's own request": "branch" in text}
+    return {
+        "requests": len(stage.requests),
+        "read once": text.count("the branch is main") == 1,
+        "after the prompt": text.find("the branch is main") > text.index("tidy up"),
+    }
 
 
 @scene(
@@ -169,6 +189,44 @@ def context_of_one_call_comes_after_the_results_of_all(stage: Stage) -> Facts:
         # The conversation keeps it.
         "still there": transcribe(stage.requests[2]).count("a needs care") == 1,
     }
+
+
+@scene(
+    "context",
+    attached={
+        "output": "done",
+        "read": [["this is step 0"], ["this is step 0", "this is step 1"]],
+        "why a hook wanted to block": True,
+        "events": ["pre-step", "pre-tool-call", "post-step", "pre-step", "post-step", "pre-agent-turn-stop"],
+    },
+    detached={"output": "done", "read": [[], []], "why a hook wanted to block": False, "events": []},
+)
+def context_of_a_step_reaches_its_request_and_a_block_does_not_prevent_it(stage: Stage) -> Facts:
+    stage.hooks.before_step(priority=1)(lambda context: context.add_context(f"this is step {context.index}"))
+    stage.hooks.before_step(lambda context: Outcome.block("not now"))
+    with stage.collect_messages() as messages:
+        ran = stage.play((call_bash("ls"),), "done")
+    texts = ("this is step 0", "this is step 1", "not now")
+    return {
+        "output": ran.output,
+        "read": [[text for text in texts if stage.was_read(text, at)] for at in range(len(stage.requests))],
+        "why a hook wanted to block": any("not now" in text for text in messages),
+        "events": stage.list_events("pre-step", "pre-tool-call", "post-step", "pre-agent-turn-stop"),
+    }
+
+
+@scene(
+    "context",
+    attached={"messages": ["a call", "the turn is over", "the session is over"]},
+    detached={"messages": []},
+)
+def messages_reach_the_person_also_those_of_the_end_of_a_run(stage: Stage) -> Facts:
+    stage.hooks.before_tool(lambda context: context.add_message("a call"))
+    stage.hooks.turn_end(lambda context: context.add_message("the turn is over"))
+    stage.hooks.session_end(lambda context: context.add_message("the session is over"))
+    with stage.collect_messages() as messages:
+        stage.play((call_bash("ls"),), "done")
+    return {"messages": messages}
 
 
 # 5. Ask
@@ -229,8 +287,9 @@ def a_person_allows_a_call_and_every_hook_has_run_once(stage: Stage) -> Facts:
 )
 def a_person_refuses_a_call_and_the_tool_does_not_run(stage: Stage) -> Facts:
     asked, after = play_ask(stage, is_allowed=False)
-    is_refused = "ran git push" not in stage.find_results()["push"] and stage.is_attached
-    return {**asked, "after": after, "refusal is the result": is_refused}
+    # The model reads that the call was refused, whatever words the framework has for it.
+    result = stage.find_results()["push"]
+    return {**asked, "after": after, "refusal is the result": bool(result) and "ran git push" not in result}
 
 
 # 6. Stop gate

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +140,21 @@ class Stage:
         return [runs[prompt] for prompt in prompts]
 
     # What was seen
+
+    @contextmanager
+    def collect_messages(self) -> Iterator[list[str]]:
+        """Return the texts for the person, which a bridge logs, as they come."""
+        messages: list[str] = []
+        handler, logger = logging.Handler(), logging.getLogger("boathook")
+        handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield messages
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
     def list_events(self, *names: str) -> list[str]:
         """Return the events that reached the hooks, in order; only those that are named, if any are."""

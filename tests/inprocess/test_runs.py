@@ -290,6 +290,116 @@ def test_messages_of_all_events_are_for_the_person(do, hooks):
     assert run.take_messages() == ()
 
 
+def test_messages_are_shown_when_they_come_also_those_of_the_end_and_of_subagents(do, hooks):
+    for register in (hooks.turn_start, hooks.subagent_start, hooks.turn_end, hooks.session_end):
+        register(lambda context: context.add_message(context.event))
+    shown: list[str] = []
+    run = hooks.run()
+    run.show_message = shown.append
+    do(run, "prompt", "hi")
+    assert shown == ["pre-agent-turn"]
+    do(run.child("helper"), "prompt", "help")
+    do(run, "end")
+    do(hooks.run(), "prompt", "hi")
+    assert shown == ["pre-agent-turn", "pre-subagent", "post-agent-turn", "post-session"]
+
+
+def test_the_same_message_is_shown_once(do, hooks):
+    hooks.before_tool(lambda context: context.add_message("careful"))
+    shown: list[str] = []
+    run = hooks.run()
+    run.show_message = shown.append
+    for number in range(3):
+        do(run, "tool", ToolCall("list", {}, str(number)), operate)
+    assert shown == ["careful"]
+
+
+# Steps
+
+
+def test_a_step_ends_when_the_next_one_begins_and_when_the_agent_stops(do, hooks, events):
+    hooks.before_step(lambda context: context.add_context(f"step {context.index}"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    assert do(run, "begin_step").proceeds
+    assert run.take_context() == ("step 0",)
+    do(run, "tool", LS, operate)
+    assert do(run, "begin_step").context.index == 1
+    assert run.take_context() == ("step 1",)
+    do(run, "stop", "done")
+    do(run, "end")
+    steps = ["pre-step", "pre-tool-call", "post-tool-call", "post-step", "pre-step", "post-step"]
+    assert events[2:9] == [*steps, "pre-agent-turn-stop"]
+    assert events.count("post-step") == 2
+
+
+def test_a_step_that_an_error_ended_has_no_end(do, hooks, events):
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "begin_step")
+    do(run, "failed", ValueError("the model is down"))
+    assert "post-step" not in events
+    do(run, "prompt", "again")
+    do(run, "begin_step")
+    assert "post-step" not in events
+
+
+def test_a_stop_prevents_a_step_and_all_that_follow(do, hooks, events):
+    hooks.before_step(lambda context: Outcome.stop("that is enough"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    outcomes = [do(run, "begin_step") for _ in range(2)]
+    assert [(outcome.is_stopped, outcome.reason) for outcome in outcomes] == [(True, "that is enough")] * 2
+    assert events.count("pre-step") == 1
+    assert run.step_count == 0
+    with pytest.raises(Stopped, match="that is enough"):
+        run.raise_stop()
+
+
+def test_a_stop_at_the_end_of_a_step_prevents_the_next_one_and_no_hook_is_asked_about_the_stop(do, hooks, events):
+    hooks.after_step(lambda context: Outcome.stop("that is enough"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "begin_step")
+    assert do(run, "begin_step").is_stopped
+    other = hooks.run()
+    do(other, "prompt", "hi")
+    do(other, "begin_step")
+    assert do(other, "stop", "done").reason == "that is enough"
+    assert events.count("pre-step") == 2
+    assert "pre-agent-turn-stop" not in events
+
+
+@pytest.mark.parametrize("decide", [Outcome.block, Outcome.ask])
+def test_a_step_cannot_be_blocked_and_the_person_reads_why_a_hook_wanted_it(do, hooks, decide):
+    hooks.before_step(lambda context: decide("not now"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    outcome = do(run, "begin_step")
+    assert outcome.proceeds
+    assert run.step_count == 1
+    assert "not now" in run.take_messages()[0]
+    assert "not now" in outcome.messages[0]
+
+
+# Refusals as errors
+
+
+def test_a_refusal_can_be_raised(do, hooks):
+    hooks.turn_start(lambda context: Outcome.block("no keys") if "key" in context.prompt else None)
+    run = hooks.run()
+    do(run, "prompt", "hi").raise_refusal()
+    blocked = do(run, "prompt", "the key")
+    blocked.raise_stop()
+    with pytest.raises(Blocked, match="no keys"):
+        blocked.raise_refusal()
+    hooks.turn_start(lambda context: Outcome.stop("the budget is spent"))
+    for name in ("raise_refusal", "raise_stop"):
+        with pytest.raises(Stopped, match="the budget is spent"):
+            getattr(do(hooks.run(), "prompt", "hi"), name)()
+    run.raise_stop()
+
+
 # Split callbacks
 
 

@@ -8,17 +8,14 @@ agent = Agent(client, tools=[bash], middleware=[boathook_middleware(hooks)])  # 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Unpack
 
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
-from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
@@ -49,36 +46,16 @@ from agent_framework.exceptions import UserInputRequiredException
 # Where a run of the framework notes that it has hooks.
 _ATTACHED = "boathook_attached"
 _Next = Callable[[], Awaitable[None]]
-_NO_RUN = BridgeError(
-    "hooks are attached to a chat client, which does not know when a run begins and ends",
-    fix="attach them to the agent: Agent(client, middleware=[boathook_middleware()])",
-)
 
 
-def boathook_middleware(
-    hooks: Hooks | None = None,
-    *,
-    names: Mapping[str, str] | None = None,
-    arguments: Mapping[str, Mapping[str, str]] | None = None,
-    session_id: str = "",
-    work_dir: str | os.PathLike[str] = "",
-    allow_unguarded: bool = False,
-) -> MiddlewareBundle:
+def boathook_middleware(hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> MiddlewareBundle:
     """Return middleware with hooks around an agent's prompts, its tool calls, its stops, and the start and end of every run.
 
     Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools
     and their arguments to the names that file hooks know; the rest is guessed. Tools that the model's provider runs, and agents
     without hooks that are tools, cannot be guarded: a run with them is refused unless `allow_unguarded` is set.
     """
-    attachment = attach(
-        "agent-framework",
-        hooks,
-        names=names,
-        arguments=arguments,
-        session_id=session_id,
-        work_dir=work_dir,
-        allow_unguarded=allow_unguarded,
-    )
+    attachment = attach("agent-framework", hooks, **options)
     members: list[Any] = [_GuardedAgent(attachment), _GuardedCalls(None), _GuardedRequests(None)]
     with warnings.catch_warnings():
         # Bundles are experimental. Without one, a chat client would ignore the first member, with no more than a warning.
@@ -106,7 +83,6 @@ class _GuardedTurn:
         if isinstance(error, Exception):
             error = Stopped(self.run.stop_reason) if self.run.is_stopped else self.error or error
         await self.run.__aexit__(type(error), error, error.__traceback__)
-        self.attachment.log_messages(self.run)
         return error
 
 
@@ -205,28 +181,24 @@ class _GuardedAgent(AgentMiddleware):
             return
         text = context.messages[-1].text if context.messages else ""
         begun = await turn.run.aprompt(text)
-        if not begun.proceeds:
-            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        begun.raise_refusal()
         if begun.context.prompt != text:
             context.messages = [*context.messages[:-1], _replace_text(context.messages[-1], begun.context.prompt)]
 
     async def _find_next(self, context: AgentContext, turn: _GuardedTurn, response: Any) -> bool:
         """Ask hooks whether the agent may stop; if not, set the messages that send it back to work."""
         run = turn.run
-        if run.is_stopped:
-            raise Stopped(run.stop_reason)
+        run.raise_stop()
         if response.user_input_requests:
             run.suspend()
             if context.session is not None:
                 self._waiting[context.session.session_id] = turn
             return False
         outcome = await run.astop(response.text)
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         if outcome.proceeds:
             await run.aend_turn(response.text)
             await run.aend()
-            turn.attachment.log_messages(run)
             return False
         feedback = Message("user", [outcome.feedback])
         # A session has the history itself.
@@ -289,6 +261,13 @@ def _is_ours(middleware: Any) -> bool:
     return any(isinstance(each, _GuardedAgent) for each in members)
 
 
+def _make_no_run_error() -> BridgeError:
+    return BridgeError(
+        "hooks are attached to a chat client, which does not know when a run begins and ends",
+        fix="attach them to the agent: Agent(client, middleware=[boathook_middleware()])",
+    )
+
+
 class _GuardedRequests(ChatMiddleware):
     """Gives the model the context of hooks before each request, after all results of tools."""
 
@@ -299,17 +278,12 @@ class _GuardedRequests(ChatMiddleware):
         """Add the texts of hooks to a request."""
         turn, options = self._turn, context.options or {}
         if turn is None:
-            raise _NO_RUN
+            raise _make_no_run_error()
         tools = _flatten(options.get("tools"))
         turn.attachment.refuse_unguarded(_find_unguarded(tools))
         turn.attachment.check_names(str(getattr(tool, "name", "")) for tool in tools)
         run = turn.run
-        if run.is_stopped:
-            raise Stopped(run.stop_reason)
-        step = await run.afire(StepContext.before(run.step_count))
-        if not step.proceeds:
-            raise Stopped(step.reason) if step.is_stopped else Blocked(step.reason)
-        run.step_count += 1
+        (await run.abegin_step()).raise_refusal()
         messages = [*context.messages]
         if options.get("conversation_id"):
             # The service has what was sent once.
@@ -331,7 +305,8 @@ class _GuardedCalls(FunctionMiddleware):
         """Call a tool with its hooks around it. Nothing but an error of the tool itself becomes a result."""
         turn = self._turn
         if turn is None:
-            raise MiddlewareFailure(str(_NO_RUN)) from _NO_RUN
+            error = _make_no_run_error()
+            raise MiddlewareFailure(str(error)) from error
         try:
             outcome = await self._call(turn, context, call_next)
         except (MiddlewareTermination, MiddlewareFailure, UserInputRequiredException):

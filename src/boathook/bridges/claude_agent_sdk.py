@@ -20,17 +20,16 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Unpack
 
 from boathook.assembly import load_catalog
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
 from boathook.bridges.server_tools import ServerToolNames
 from boathook.core.event import POST_SESSION
 from boathook.core.outcome import Decision
 from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import CompactionContext, NotificationContext, StepContext
+from boathook.inprocess.contexts import CompactionContext, NotificationContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import LOGGER
@@ -58,37 +57,24 @@ _DELEGATING_TOOLS = ("Agent", "Task")
 def boathook_hooks(
     hooks: Hooks | None = None,
     *,
-    names: Mapping[str, str] | None = None,
-    arguments: Mapping[str, Mapping[str, str]] | None = None,
-    session_id: str = "",
-    work_dir: str | os.PathLike[str] = "",
-    allow_unguarded: bool = False,
     can_use_tool: _CanUseTool | None = None,
     callbacks: Mapping[Any, Sequence[HookMatcher]] | None = None,
     settings: str | None = None,
     env: Mapping[str, str] | None = None,
     extra_args: Mapping[str, str | None] | None = None,
     plugins: Sequence[Any] = (),
+    **options: Unpack[BridgeOptions],
 ) -> dict[str, Any]:
     """Return fields for ClaudeAgentOptions that put hooks around prompts, tool calls, stops and subagents.
 
     Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder), and the program that the SDK starts
-    does not run hooks of its settings a second time. `names` and `arguments` map tools and their arguments to the names that
-    file hooks know; the rest is guessed, for a tool `mcp__server__bash` from `bash`. Give the SDK's own `can_use_tool`, `settings`,
-    `env`, `extra_args` and `plugins` here, and its own hooks as `callbacks`: those that would switch hooks off are refused, unless
-    `allow_unguarded` is set.
+    does not run hooks of its settings a second time. `options` are those of every bridge; a tool `mcp__server__bash` is guessed
+    from `bash`. Give the SDK's own `can_use_tool`, `settings`, `env`, `extra_args` and `plugins` here, and its own hooks as
+    `callbacks`: those that would switch hooks off are refused, unless `allow_unguarded` is set.
     """
-    attachment = attach(
-        "claude-agent-sdk",
-        hooks,
-        names=names,
-        arguments=arguments,
-        session_id=session_id,
-        work_dir=work_dir,
-        allow_unguarded=allow_unguarded,
-    )
+    attachment = attach("claude-agent-sdk", hooks, **options)
     attachment.make_run().refuse_middleware()
-    if not allow_unguarded:
+    if not attachment.allow_unguarded:
         _refuse_switches(extra_args or {}, {**os.environ, **(env or {})})
         if attachment.hooks.stack.engine is not None:
             _refuse_plugins(plugins)
@@ -340,8 +326,6 @@ class _Guard:
     async def _on_stop(self, session: _CliSession, given: _Json) -> _Json:
         run, text = session.run, given.get("last_assistant_message")
         self._forget_calls(run)
-        if stop := await self._end_step(run):
-            return stop
         outcome = await run.astop(text)
         if outcome.proceeds:
             await run.aend_turn(text)
@@ -375,21 +359,12 @@ class _Guard:
     # A step is a request to the model; the program has no event for it, but one before each of them.
 
     async def _begin_step(self, run: AgentRun) -> _Json | None:
-        run.step_count += 1
-        return await self._fire_step(run, StepContext.before(run.step_count - 1))
-
-    async def _end_step(self, run: AgentRun) -> _Json | None:
-        return await self._fire_step(run, StepContext.after(max(run.step_count - 1, 0)))
-
-    async def _fire_step(self, run: AgentRun, context: StepContext[Any]) -> _Json | None:
-        if run.subagent is not None or not run.stack.has_hooks(context.kind):
+        """Begin a step, and end the one before; return the answer that ends the run if a hook stops it."""
+        if run.subagent is not None:
             return None
-        outcome = await run.afire(context)
-        if not outcome.proceeds:
-            # Nothing but the end of the run keeps the program from its next request.
-            run.note_end(outcome.reasons)
-            return _make_stop(outcome.reason)
-        return None
+        step = await run.abegin_step()
+        # Nothing but the end of the run keeps the program from its next request.
+        return None if step.proceeds else _make_stop(step.reason)
 
     # Subagents.
 
@@ -501,7 +476,7 @@ class _Guard:
                 run.add_context(*refused.context.additional_context)
         if session.run.is_stopped:
             return _make_stop(session.run.stop_reason)
-        stop = await self._end_step(run) or await self._begin_step(run)
+        stop = await self._begin_step(run)
         return stop or _make_context("PostToolBatch", run)
 
     def _close_call(self, call: ToolCall) -> None:

@@ -9,21 +9,18 @@ app = App(name="app", root_agent=agent, plugins=[BoathookPlugin(hooks)])  # hook
 from __future__ import annotations
 
 import asyncio
-import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
 from boathook.errors import Blocked, BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall
-from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
+from boathook.inprocess.run_outcome import ToolOutcome
 
 require_version("google-adk", "2.13", before="3", extra="google-adk")
 
@@ -49,10 +46,6 @@ _CONFIRMATION = "adk_request_confirmation"
 _OPAQUE_AGENTS = {"RemoteA2aAgent", "LangGraphAgent", "ManagedAgent"}
 # Fields of a tool of the model's provider whose calls come back as function calls.
 _OWN_CALLS = {"function_declarations", "computer_use"}
-_NO_LIVE = BridgeError(
-    "hooks cannot guard a live run of google-adk: it has no place for prompts, stops and context",
-    fix="use `run_async` or `run`, without `support_cfc`",
-)
 _Place = tuple[str, str | None]
 
 
@@ -86,26 +79,9 @@ class BoathookPlugin(BasePlugin):
     `allow_unguarded` is set.
     """
 
-    def __init__(
-        self,
-        hooks: Hooks | None = None,
-        *,
-        names: Mapping[str, str] | None = None,
-        arguments: Mapping[str, Mapping[str, str]] | None = None,
-        session_id: str = "",
-        work_dir: str | os.PathLike[str] = "",
-        allow_unguarded: bool = False,
-    ) -> None:
+    def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
         super().__init__(name="boathook")
-        self._attachment: Attachment = attach(
-            "google-adk",
-            hooks,
-            names=names,
-            arguments=arguments,
-            session_id=session_id,
-            work_dir=work_dir,
-            allow_unguarded=allow_unguarded,
-        )
+        self._attachment: Attachment = attach("google-adk", hooks, **options)
         self._attachment.make_run().refuse_middleware()
         # The runs that are going on, by session and invocation: ADK has no other place for what belongs to a run.
         self._invocations: dict[str, _Invocation] = {}
@@ -125,8 +101,7 @@ class BoathookPlugin(BasePlugin):
         text, run = _read_text(user_message), invocation.run
         try:
             begun = await run.aprompt(text)
-            if not begun.proceeds:
-                raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+            begun.raise_refusal()
         except BaseException as error:
             await self._end_invocation(invocation_context, error)
             raise
@@ -145,7 +120,10 @@ class BoathookPlugin(BasePlugin):
     def _check_run(self, context: InvocationContext) -> None:
         config, plugins = context.run_config, context.plugin_manager.plugins
         if context.live_request_queue is not None or (config is not None and config.support_cfc):
-            raise _NO_LIVE
+            raise BridgeError(
+                "hooks cannot guard a live run of google-adk: it has no place for prompts, stops and context",
+                fix="use `run_async` or `run`, without `support_cfc`",
+            )
         if plugins and plugins[0] is not self and not self._attachment.allow_unguarded:
             message = f"the plugin '{plugins[0].name}' is before boathook, and can answer so that hooks are not asked"
             raise BridgeError(
@@ -196,7 +174,6 @@ class BoathookPlugin(BasePlugin):
         if invocation.is_waiting and run.subagent is None:
             self._invocations.pop(_make_key(invocation_context), None)
             run.suspend(_make_key(invocation_context))
-            self._attachment.log_messages(run)
             return
         try:
             if not invocation.may_stop and run.is_turn_open:
@@ -216,13 +193,7 @@ class BoathookPlugin(BasePlugin):
     async def _end_invocation(self, context: InvocationContext, error: BaseException | None) -> None:
         invocation = self._invocations.pop(_make_key(context), None)
         if invocation is not None:
-            await self._end_run(invocation.run, error)
-
-    async def _end_run(self, run: AgentRun, error: BaseException | None) -> None:
-        try:
-            await run.__aexit__(type(error) if error else None, error, None)
-        finally:
-            self._attachment.log_messages(run)
+            await _end_run(invocation.run, error)
 
     def _end_if_cancelled(self, key: str, invocation: _Invocation, done: asyncio.Task[Any]) -> None:
         """End a run whose task was cancelled: ADK calls no plugin then. The end of the event loop waits for it."""
@@ -230,7 +201,7 @@ class BoathookPlugin(BasePlugin):
         is_over = done is beginner or beginner is None or beginner.done() or beginner.cancelling() > 0
         if done.cancelled() and is_over and self._invocations.get(key) is invocation:
             del self._invocations[key]
-            ending = done.get_loop().create_task(self._end_run(invocation.run, asyncio.CancelledError()))
+            ending = done.get_loop().create_task(_end_run(invocation.run, asyncio.CancelledError()))
             self._endings.add(ending)
             ending.add_done_callback(self._endings.discard)
 
@@ -238,7 +209,7 @@ class BoathookPlugin(BasePlugin):
         """End the runs that were given up."""
         while self._invocations:
             _, invocation = self._invocations.popitem()
-            await self._end_run(invocation.run, asyncio.CancelledError())
+            await _end_run(invocation.run, asyncio.CancelledError())
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -271,8 +242,7 @@ class BoathookPlugin(BasePlugin):
         run, context = invocation.run, callback_context.get_invocation_context()
         self._attachment.refuse_unguarded(_list_unguarded(llm_request, context.agent))
         self._attachment.check_names(llm_request.tools_dict)
-        _check_outcome(await run.afire(StepContext.before(run.step_count)))
-        run.step_count += 1
+        (await run.abegin_step()).raise_refusal()
         invocation.may_stop = False
         place = (callback_context.agent_name, context.branch)
         added = invocation.added.setdefault(place, [])
@@ -288,19 +258,17 @@ class BoathookPlugin(BasePlugin):
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
-        """End a step; ask hooks whether the agent may stop, and send it back to work if not."""
+        """Ask hooks whether the agent may stop, and send it back to work if not."""
         invocation = self._get_invocation(callback_context)
         run, content = invocation.run, llm_response.content
         if llm_response.partial:
             return None
-        _check_outcome(await run.afire(StepContext.after(run.step_count - 1)))
         parts = content.parts or [] if content is not None else []
         text = _read_text(content)
         if any(part.function_call for part in parts) or not (text or llm_response.error_code):
             return None
         outcome = await run.astop(text)
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         invocation.may_stop, invocation.last_text = outcome.proceeds, text
         if outcome.proceeds:
             return None
@@ -346,8 +314,7 @@ class BoathookPlugin(BasePlugin):
     async def _ask_to_stop(self, invocation: _Invocation, args: Mapping[str, Any]) -> dict[str, Any] | None:
         """Ask whether the agent may stop with an answer that is the input of a tool."""
         outcome = await invocation.run.astop(str({**args}))
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         invocation.may_stop, invocation.last_text = outcome.proceeds, str({**args})
         return None if outcome.proceeds else {"error": outcome.feedback}
 
@@ -381,8 +348,7 @@ class BoathookPlugin(BasePlugin):
         if call is None:
             return None
         outcome = await invocation.run.aafter(call.id, result)
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         changed = outcome.result
         if outcome.objection and isinstance(changed, str):
             changed = outcome.text
@@ -402,8 +368,8 @@ class BoathookPlugin(BasePlugin):
             return None
         run, cause = invocation.run, error.__cause__
         outcome = await run.aafter_failure(call.id, error)
-        if outcome.is_stopped or run.is_stopped:
-            raise Stopped(run.stop_reason or outcome.reason) from error
+        if run.is_stopped:
+            raise Stopped(run.stop_reason) from error
         if isinstance(cause, Blocked):
             # A subagent was blocked; the model of its caller reads why.
             return {"error": cause.reason}
@@ -416,9 +382,8 @@ def _make_key(context: InvocationContext) -> str:
     return f"{context.session.id}/{context.invocation_id}"
 
 
-def _check_outcome(outcome: RunOutcome[Any]) -> None:
-    if not outcome.proceeds:
-        raise Stopped(outcome.reason) if outcome.is_stopped else Blocked(outcome.reason)
+async def _end_run(run: AgentRun, error: BaseException | None) -> None:
+    await run.__aexit__(type(error) if error else None, error, None)
 
 
 def _read_text(content: types.Content | None) -> str:
@@ -466,6 +431,5 @@ def _read_refusal(outcome: ToolOutcome, tool_context: ToolContext) -> dict[str, 
         # Otherwise the model would be asked before the person.
         tool_context.actions.skip_summarization = True
         return {"error": f"a person is asked first: {outcome.ask.reason}"}
-    if outcome.is_stopped:
-        raise Stopped(outcome.reason)
+    outcome.raise_stop()
     return None if outcome.proceeds else {"error": outcome.text}

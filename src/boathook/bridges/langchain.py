@@ -14,20 +14,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
-from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.drivers import run_sync
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
@@ -51,7 +48,7 @@ from langgraph.types import Command, interrupt
 _calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 # By run, the questions about its calls. A call that comes again after its answer must ask again: langgraph counts the interrupts
 # of a task, so that a question left out would give its answer to the next one, for example to one of the tool itself.
-_questions: WeakKeyDictionary[AgentRun, dict[str, Any]] = WeakKeyDictionary()
+_questions: WeakKeyDictionary[AgentRun, dict[str, _Question]] = WeakKeyDictionary()
 _CHECKPOINTER = "__pregel_checkpointer"
 _FlowOf = Callable[[AgentRun], RunFlow]
 _SYNC: _FlowOf = attrgetter("sync_flow")
@@ -103,8 +100,11 @@ class _GraphRuns(BaseCallbackHandler):
         # By root: the run that began the session.
         self._sessions: dict[UUID, AgentRun] = {}
 
-    def find_place(self, config: Mapping[str, Any]) -> _Place:
-        """Return where a node runs; `config` is the one of the node."""
+    def find_turn(self, config: Mapping[str, Any], hooks: Hooks) -> _Turn | None:
+        """Return the turn of the graph in which a node runs; `config` is the one of the node."""
+        return self._turns.get(self._find_graph(config), {}).get(id(hooks))
+
+    def _find_graph(self, config: Mapping[str, Any]) -> UUID:
         callbacks: Any = config.get("callbacks")
         node = callbacks.parent_run_id if isinstance(callbacks, BaseCallbackManager) else None
         graph = self._parents.get(node) if node is not None else None
@@ -112,7 +112,11 @@ class _GraphRuns(BaseCallbackHandler):
             raise BridgeError(
                 "boathook cannot tell which run of a graph this is. Attach it to an agent or a graph of langgraph, and run that"
             )
-        root = graph
+        return graph
+
+    def find_place(self, config: Mapping[str, Any]) -> _Place:
+        """Return where a node runs; `config` is the one of the node."""
+        root = graph = self._find_graph(config)
         while (parent := self._parents.get(root)) is not None and parent in self._parents:
             root = parent
         values = config.get("configurable") or {}
@@ -120,9 +124,6 @@ class _GraphRuns(BaseCallbackHandler):
         name = (config.get("metadata") or {}).get("lc_agent_name") or "agent"
         can_ask = values.get(_CHECKPOINTER) is not None
         return _Place(graph, root, str(values.get("thread_id") or ""), namespace, str(name), can_ask)
-
-    def find_turn(self, place: _Place, hooks: Hooks) -> _Turn | None:
-        return self._turns.get(place.graph, {}).get(id(hooks))
 
     def begin_turn(self, place: _Place, attachment: Attachment, *, tells_end: bool, task: str | None) -> _Turn:
         """Return the turn of a graph that begins; without `task`, of one that goes on after a pause."""
@@ -196,7 +197,6 @@ class _GraphRuns(BaseCallbackHandler):
                 await flow_of(session).exit(error)
 
     async def _end_turn(self, flow: RunFlow, turn: _Turn, error: BaseException | None) -> None:
-        turn.attachment.log_messages(turn.run)
         if _is_paused(turn, error):
             turn.run.suspend(turn.place.key)
         elif error is None:
@@ -237,27 +237,10 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
     `allow_unguarded` is set. Make it the last middleware, so that hooks see what really runs.
     """
 
-    def __init__(
-        self,
-        hooks: Hooks | None = None,
-        *,
-        names: Mapping[str, str] | None = None,
-        arguments: Mapping[str, Mapping[str, str]] | None = None,
-        session_id: str = "",
-        work_dir: str | os.PathLike[str] = "",
-        allow_unguarded: bool = False,
-    ) -> None:
+    def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
         super().__init__()
         self.tools: Sequence[Any] = []
-        self._attachment = attach(
-            "langchain",
-            hooks,
-            names=names,
-            arguments=arguments,
-            session_id=session_id,
-            work_dir=work_dir,
-            allow_unguarded=allow_unguarded,
-        )
+        self._attachment = attach("langchain", hooks, **options)
 
     @hook_config(can_jump_to=["end"])
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -316,20 +299,21 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         """Give the model the context of hooks, after all results of tools."""
         return run_sync(self._ask_model(_SYNC, request, handler))
 
-    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+    # Not `async def`: langchain traces these methods, and for a coroutine function that takes two jobs of a thread and a task
+    # per call, even if nothing is traced. What they return is awaited in any case.
+
+    def awrap_model_call(self, request: Any, handler: Any) -> Any:
         """Do the same in an event loop."""
-        return await self._ask_model(_ASYNC, request, handler)
+        return self._ask_model(_ASYNC, request, handler)
 
     async def _ask_model(self, flow_of: _FlowOf, request: Any, handler: Any) -> Any:
         run = self._find_run()
         hosted = [tool.get("name") or tool.get("type") or "tool" for tool in request.tools if isinstance(tool, dict)]
         self._attachment.refuse_unguarded(map(str, hosted))
         self._attachment.check_names(str(getattr(tool, "name", "")) for tool in request.tools)
-        if not run.is_stopped:
-            await flow_of(run).fire(StepContext.before(run.step_count))
-        if run.is_stopped:
-            return ModelResponse(result=[AIMessage(run.stop_reason)])
-        run.step_count += 1
+        step = await flow_of(run).begin_step()
+        if not step.proceeds:
+            return ModelResponse(result=[AIMessage(step.reason)])
         texts = run.take_context()
         if not texts:
             return await _resolve(handler(request))
@@ -346,9 +330,9 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         """Call a tool with its hooks around it."""
         return run_sync(self._call_tool(_SYNC, request, handler))
 
-    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+    def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Do the same in an event loop."""
-        return await self._call_tool(_ASYNC, request, handler)
+        return self._call_tool(_ASYNC, request, handler)
 
     async def _call_tool(self, flow_of: _FlowOf, request: Any, handler: Any) -> Any:
         turn = _find_turn(request.runtime.config, self._attachment)
@@ -356,15 +340,15 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         questions = _questions.setdefault(run, {})
         call = _make_call(tool_call)
         if call.id in questions:
-            _settle_questions(run, *questions[call.id])
+            questions[call.id].ask_person(run)
         while True:
             executed = _Execution(run, request, handler)
             can_ask = turn.place.can_ask
             outcome = await flow.tool(call, executed.execute, can_ask=can_ask, passes=(GraphBubbleUp,))
             if outcome.ask is None:
                 return executed.read_outcome(outcome)
-            questions[call.id] = _make_request([outcome.ask]), [outcome.ask]
-            _settle_questions(run, *questions[call.id])
+            questions[call.id] = _Question([outcome.ask])
+            questions[call.id].ask_person(run)
 
 
 # Tool calls.
@@ -441,7 +425,7 @@ class _Execution:
 
     def _make_content(self, outcome: ToolOutcome) -> Any:
         content = self._content if outcome.error is not None else outcome.result
-        is_changed = outcome.error is None and to_json_value(content) != to_json_value(self._content)
+        is_changed = content is not self._content and to_json_value(content) != to_json_value(self._content)
         if not is_changed and not outcome.objection:
             return self._content
         blocks = to_json_value(content) if isinstance(content, list | tuple) else None
@@ -474,9 +458,10 @@ def _make_call(tool_call: Any) -> ToolCall:
 
 def _find_turn(config: Mapping[str, Any], attachment: Attachment) -> _Turn:
     """Return the turn of a graph that has begun, or that goes on after a pause."""
-    place = _graph_runs.find_place(config)
-    turn = _graph_runs.find_turn(place, attachment.hooks)
-    return turn or _graph_runs.begin_turn(place, attachment, tells_end=True, task=None)
+    turn = _graph_runs.find_turn(config, attachment.hooks)
+    if turn is not None:
+        return turn
+    return _graph_runs.begin_turn(_graph_runs.find_place(config), attachment, tells_end=True, task=None)
 
 
 async def _resolve(value: Any) -> Any:
@@ -508,29 +493,34 @@ def _replace_text(message: HumanMessage, text: str) -> HumanMessage:
 # Questions to a person: the request and the answers have the form of langchain's own HumanInTheLoopMiddleware.
 
 
-def _make_request(asks: Sequence[AskRequest]) -> dict[str, Any]:
-    actions = [
-        {"name": ask.call.name, "args": to_json_value(ask.call.args), "description": ask.reason, "id": ask.call.id}
-        for ask in asks
-    ]
-    reviews = [{"action_name": ask.call.name, "allowed_decisions": ["approve", "reject"]} for ask in asks]
-    return {"action_requests": actions, "review_configs": reviews}
+class _Question:
+    """What a person is asked about one call, or about several at once."""
 
+    def __init__(self, asks: Sequence[AskRequest]) -> None:
+        self._asks, self._is_answered = asks, False
+        actions = [
+            {"name": ask.call.name, "args": to_json_value(ask.call.args), "description": ask.reason, "id": ask.call.id}
+            for ask in asks
+        ]
+        reviews = [{"action_name": ask.call.name, "allowed_decisions": ["approve", "reject"]} for ask in asks]
+        self._request = {"action_requests": actions, "review_configs": reviews}
 
-def _settle_questions(run: AgentRun, request: dict[str, Any], asks: Sequence[AskRequest]) -> None:
-    """Ask a person, which ends the run of the graph; when it goes on, give the hooks the answers."""
-    answer = interrupt(request)
-    decisions = answer.get("decisions") if isinstance(answer, dict) else answer
-    if isinstance(decisions, bool):
-        decisions = [decisions]
-    if not isinstance(decisions, list) or len(decisions) != len(asks):
-        raise BridgeError(
-            f"a person was asked about {len(asks)} calls, but the answer is {answer!r:.200}. "
-            'Resume with Command(resume={"decisions": [{"type": "approve"}, …]}), one for each call'
-        )
-    for ask, decision in zip(asks, decisions, strict=True):
-        is_allowed, reason = _read_decision(decision)
-        run.answer(ask.token, is_allowed, reason=reason)
+    def ask_person(self, run: AgentRun) -> None:
+        """Ask a person, which ends the run of the graph; when it goes on, give the hooks the answers, once."""
+        answer = interrupt(self._request)
+        if self._is_answered:
+            return
+        asks, decisions = self._asks, answer.get("decisions") if isinstance(answer, dict) else answer
+        if isinstance(decisions, bool):
+            decisions = [decisions]
+        if not isinstance(decisions, list) or len(decisions) != len(asks):
+            raise BridgeError(
+                f"a person was asked about {len(asks)} calls, but the answer is {answer!r:.200}. "
+                'Resume with Command(resume={"decisions": [{"type": "approve"}, …]}), one for each call'
+            )
+        for ask, (is_allowed, reason) in zip(asks, [*map(_read_decision, decisions)], strict=True):
+            run.answer(ask.token, is_allowed, reason=reason)
+        self._is_answered = True
 
 
 def _read_decision(decision: Any) -> tuple[bool, str]:
@@ -573,24 +563,23 @@ class GuardedToolNode(ToolNode):
 
     async def _begin(self, flow_of: _FlowOf, given: Any, config: Any) -> _Turn:
         """Begin the turn if this is its first call; decide about all calls before any of them is made."""
-        place = _graph_runs.find_place(config or {})
-        turn = _graph_runs.find_turn(place, self._attachment.hooks)
+        turn = _graph_runs.find_turn(config or {}, self._attachment.hooks)
         calls, messages = self._read_input(given)
         if turn is None:
-            turn = await self._begin_turn(flow_of, place, messages)
+            turn = await self._begin_turn(flow_of, _graph_runs.find_place(config or {}), messages)
         run = turn.run
         questions = _questions.setdefault(run, {})
         key = "\n".join(call.id for call in calls)
         if key in questions:
-            _settle_questions(run, *questions[key])
+            questions[key].ask_person(run)
         while True:
-            decided = [await flow_of(run).decide(call, can_ask=True) for call in calls if place.can_ask]
+            decided = [await flow_of(run).decide(call, can_ask=True) for call in calls if turn.place.can_ask]
             asks = [outcome.ask for outcome in decided if outcome.ask is not None]
             if not asks:
                 return turn
             # Calls are made again after an answer, all of them, so none may be made before.
-            questions[key] = _make_request(asks), asks
-            _settle_questions(run, *questions[key])
+            questions[key] = _Question(asks)
+            questions[key].ask_person(run)
 
     async def _begin_turn(self, flow_of: _FlowOf, place: _Place, messages: Sequence[Any]) -> _Turn:
         prompt = _find_prompt(messages)[1]
@@ -598,8 +587,7 @@ class GuardedToolNode(ToolNode):
             return _graph_runs.begin_turn(place, self._attachment, tells_end=False, task=None)
         turn = _graph_runs.begin_turn(place, self._attachment, tells_end=False, task=prompt)
         begun = await flow_of(turn.run).prompt(prompt)
-        if not begun.proceeds:
-            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        begun.raise_refusal()
         if begun.context.prompt != prompt:
             raise BridgeError(
                 "a hook changed the prompt, but a ToolNode sees it only after the model. Use create_agent with "
@@ -643,8 +631,7 @@ class GuardedToolNode(ToolNode):
 
     def _end(self, turn: _Turn, output: Any) -> Any:
         """Add the context of hooks after all results; end the run if a hook stopped it."""
-        if turn.run.is_stopped:
-            raise Stopped(turn.run.stop_reason)
+        turn.run.raise_stop()
         added = [HumanMessage(text) for text in turn.run.take_context()]
         if not added:
             return output
@@ -656,29 +643,14 @@ class GuardedToolNode(ToolNode):
 
 
 def guard_tools(
-    tools: ToolNode | Sequence[Any],
-    hooks: Hooks | None = None,
-    *,
-    names: Mapping[str, str] | None = None,
-    arguments: Mapping[str, Mapping[str, str]] | None = None,
-    session_id: str = "",
-    work_dir: str | os.PathLike[str] = "",
-    allow_unguarded: bool = False,
+    tools: ToolNode | Sequence[Any], hooks: Hooks | None = None, **options: Unpack[BridgeOptions]
 ) -> GuardedToolNode:
     """Return a ToolNode with hooks around its tool calls, for a graph of your own.
 
     A ToolNode knows nothing of the prompt before the model has read it, nor of the end of the agent's work: hooks for prompts see
     them at the first tool call, and hooks for stops do not run. `create_agent` with `BoathookMiddleware` has all of it.
     """
-    attachment = attach(
-        "langgraph",
-        hooks,
-        names=names,
-        arguments=arguments,
-        session_id=session_id,
-        work_dir=work_dir,
-        allow_unguarded=allow_unguarded,
-    )
+    attachment = attach("langgraph", hooks, **options)
     node = tools if isinstance(tools, ToolNode) else ToolNode(tools)
     attachment.check_names(node.tools_by_name)
     return GuardedToolNode(node, attachment)

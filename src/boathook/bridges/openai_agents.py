@@ -11,21 +11,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-import os
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
-from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
-from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
 
 require_version("openai-agents", "0.24", before="1", extra="openai-agents")
 
@@ -41,23 +38,9 @@ from agents.tool_context import ToolContext
 _AgentT = TypeVar("_AgentT", bound=Agent[Any])
 # Where the state of a run that waits for a person has the run of its hooks.
 _WAITING = "boathook_waiting_run"
-_NOT_RUN_BY_US = BridgeError(
-    "this agent is guarded by hooks, but they are not in this run: the runner of the SDK was replaced, or the agent is run "
-    "without it",
-    fix="run it with Runner.run, Runner.run_sync or Runner.run_streamed, and call guard(agent) after set_default_agent_runner",
-)
 
 
-def guard(
-    agent: _AgentT,
-    hooks: Hooks | None = None,
-    *,
-    names: Mapping[str, str] | None = None,
-    arguments: Mapping[str, Mapping[str, str]] | None = None,
-    session_id: str = "",
-    work_dir: str | os.PathLike[str] = "",
-    allow_unguarded: bool = False,
-) -> _AgentT:
+def guard(agent: _AgentT, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> _AgentT:
     """Return the agent with hooks around its prompts, its tool calls, its stops, and the start and end of every run.
 
     Agents that it hands over to, and agents that are its tools, are guarded with it. The given agent is not changed. Without
@@ -67,15 +50,7 @@ def guard(
     """
     if not isinstance(agent, Agent):
         raise BridgeError(f"guard takes an Agent of openai-agents, not {type(agent).__name__}", fix="guard(agent)")
-    attachment = attach(
-        "openai-agents",
-        hooks,
-        names=names,
-        arguments=arguments,
-        session_id=session_id,
-        work_dir=work_dir,
-        allow_unguarded=allow_unguarded,
-    )
+    attachment = attach("openai-agents", hooks, **options)
     runner = get_default_agent_runner()
     if not isinstance(runner, _GuardedRunner):
         set_default_agent_runner(_GuardedRunner(runner))
@@ -342,7 +317,7 @@ class _GuardedRun:
             self.error = error
             raise
 
-    def check_stop(self, outcome: ToolOutcome) -> None:
+    def check_stop(self, outcome: RunOutcome[Any]) -> None:
         if outcome.is_stopped or self.run.is_stopped:
             self.error = Stopped(self.run.stop_reason or outcome.reason)
             raise self.error
@@ -366,11 +341,7 @@ class _GuardedRun:
                 fix="add it to the handoffs before you call guard(agent)",
             )
         run = self.run
-        step = await self.call_hooks(run.afire(StepContext.before(run.step_count)))
-        if not step.proceeds:
-            self.error = Stopped(step.reason) if step.is_stopped else Blocked(step.reason)
-            raise self.error
-        run.step_count += 1
+        self.check_stop(await self.call_hooks(run.abegin_step()))
         items = [*data.model_data.input]
         if self._is_kept_by_server:
             self._added.clear()
@@ -391,20 +362,17 @@ class _GuardedRun:
             return prompt
         text = _read_prompt(prompt)
         begun = await self.run.aprompt(text)
-        if not begun.proceeds:
-            raise Stopped(begun.reason) if begun.is_stopped else Blocked(begun.reason)
+        begun.raise_refusal()
         return prompt if begun.context.prompt == text else _replace_prompt(prompt, begun.context.prompt)
 
     async def find_next(self, result: RunResultBase, options: dict[str, Any]) -> Any:
         """Return the input that sends the agent back to work, or None if its run is over."""
-        if self.run.is_stopped:
-            raise Stopped(self.run.stop_reason)
+        self.run.raise_stop()
         if isinstance(result, RunResult | RunResultStreaming) and result.interruptions:
             self._wait()
             return None
         outcome = await self.run.astop(str(result.final_output))
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         if outcome.proceeds:
             await self.run.aend_turn(str(result.final_output))
             await self.run.aend()
@@ -440,7 +408,12 @@ _calling: ContextVar[_CallingTool | None] = ContextVar("boathook_openai_calling"
 def _find_running() -> _GuardedRun:
     state = _running.get()
     if state is None:
-        raise _NOT_RUN_BY_US
+        raise BridgeError(
+            "this agent is guarded by hooks, but they are not in this run: the runner of the SDK was replaced, or the agent is "
+            "run without it",
+            fix="run it with Runner.run, Runner.run_sync or Runner.run_streamed, and call guard(agent) after "
+            "set_default_agent_runner",
+        )
     return state
 
 
@@ -532,7 +505,6 @@ class _GuardedRunner(AgentRunner):
             raise raised from error
         finally:
             _running.reset(token)
-            state.guard.attachment.log_messages(state.run)
 
     def run_streamed(self, starting_agent: Any, input: Any, **kwargs: Any) -> RunResultStreaming:  # noqa: A002
         """Return a result that runs the agent while its events are read."""
@@ -632,8 +604,6 @@ class _StreamedRun:
             if raised is error:
                 raise
             raise raised from error
-        finally:
-            state.guard.attachment.log_messages(state.run)
 
     def _start(self, prompt: Any) -> RunResultStreaming:
         # The task of the SDK takes over what is set now.

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
-from boathook.bridges.attachment import Attachment, attach
-from boathook.bridges.framework import require_version
-from boathook.errors import Blocked, BridgeError, Stopped
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import ToolOutcome
@@ -28,7 +25,7 @@ require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
 
 from pydantic import ValidationError
 from pydantic_ai import AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
-from pydantic_ai.agent import AbstractAgent, CallToolsNode, UserPromptNode
+from pydantic_ai.agent import AbstractAgent, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import ModelRequest, ToolCallPart, UserPromptPart
@@ -54,25 +51,8 @@ class Guarded(AbstractCapability[Any]):
     `allow_unguarded` is set.
     """
 
-    def __init__(
-        self,
-        hooks: Hooks | None = None,
-        *,
-        names: Mapping[str, str] | None = None,
-        arguments: Mapping[str, Mapping[str, str]] | None = None,
-        session_id: str = "",
-        work_dir: str | os.PathLike[str] = "",
-        allow_unguarded: bool = False,
-    ) -> None:
-        self._attachment: Attachment = attach(
-            "pydantic-ai",
-            hooks,
-            names=names,
-            arguments=arguments,
-            session_id=session_id,
-            work_dir=work_dir,
-            allow_unguarded=allow_unguarded,
-        )
+    def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
+        self._attachment: Attachment = attach("pydantic-ai", hooks, **options)
         self._run: AgentRun | None = None
         # The prompt as hooks left it, if they changed it.
         self._new_prompt: Any = None
@@ -122,8 +102,6 @@ class Guarded(AbstractCapability[Any]):
         except BaseException as error:
             await run.__aexit__(type(error), error, error.__traceback__)
             raise
-        finally:
-            self._attachment.log_messages(run)
         if isinstance(result.output, DeferredToolRequests):
             run.suspend(str(ctx.conversation_id))
         else:
@@ -152,11 +130,11 @@ class Guarded(AbstractCapability[Any]):
             return
         text = _read_prompt(ctx.prompt)
         begun = await run.aprompt(text)
-        if begun.is_stopped:
-            raise Stopped(begun.reason)
-        if not begun.proceeds:
+        begun.raise_stop()
+        if not begun.proceeds and run.subagent is not None:
             # A tool in which a subagent was blocked has failed; the model of its caller reads why.
-            raise Blocked(begun.reason) if run.subagent is None else ToolFailed(begun.reason)
+            raise ToolFailed(begun.reason)
+        begun.raise_refusal()
         if begun.context.prompt != text:
             self._new_prompt = _replace_text(ctx.prompt, begun.context.prompt)
 
@@ -180,8 +158,7 @@ class Guarded(AbstractCapability[Any]):
         """Give the model the context of hooks, after all results of tools."""
         run = self.run
         self._refuse_native_tools([*request_context.model_request_parameters.native_tools])
-        await self._fire_step(StepContext.before(run.step_count))
-        run.step_count += 1
+        (await run.abegin_step()).raise_refusal()
         texts = run.take_context()
         if texts:
             parts = [UserPromptPart(text) for text in texts]
@@ -190,24 +167,14 @@ class Guarded(AbstractCapability[Any]):
             request_context.messages = [*request_context.messages, message]
         return request_context
 
-    async def _fire_step(self, context: StepContext) -> None:
-        if self.run.stack.has_hooks(context.kind):
-            outcome = await self.run.afire(context)
-            if outcome.is_stopped:
-                raise Stopped(outcome.reason)
-
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
-        """End a step; ask hooks whether the agent may stop, and send it back to work if not."""
-        is_streamed = type(node).__name__ == _END_OF_STREAM
-        if is_streamed or isinstance(node, CallToolsNode):
-            await self._fire_step(StepContext.after(self.run.step_count - 1))
+        """Ask hooks whether the agent may stop, and send it back to work if not."""
         if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
             return result
         outcome = await self.run.astop(str(result.data.output))
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         if not outcome.proceeds:
-            if is_streamed:
+            if type(node).__name__ == _END_OF_STREAM:
                 raise BridgeError(_NO_SECOND_REQUEST.format(outcome.reason), fix=_OTHER_WAYS)
             ctx.enqueue("\n".join((outcome.feedback, *self.run.take_context())))
         return result
@@ -240,8 +207,7 @@ class Guarded(AbstractCapability[Any]):
     def _read_outcome(self, outcome: ToolOutcome) -> Any:
         if outcome.ask is not None:
             raise ApprovalRequired({"reason": outcome.ask.reason, "token": outcome.ask.token})
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason) from outcome.error
+        outcome.raise_stop()
         if not outcome.has_run:
             raise ToolFailed(outcome.reason)
         if outcome.objection and isinstance(outcome.result, str):
@@ -260,8 +226,7 @@ class Guarded(AbstractCapability[Any]):
             return args
         changed = ToolCall(call.tool_name, args, f"{call.tool_call_id}, changed")
         outcome = await self.run.adecide(changed)
-        if outcome.is_stopped:
-            raise Stopped(outcome.reason)
+        outcome.raise_stop()
         if not outcome.proceeds:
             raise ToolFailed(outcome.reason)
         return _validate_args(ctx, outcome.call, args)

@@ -12,18 +12,15 @@ agent = Agent(model, tools=[bash], hooks=[BoathookHooks(hooks)])  # hooks = boat
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
-from boathook.bridges.attachment import attach
-from boathook.bridges.framework import require_version
+from boathook.bridges.attachment import BridgeOptions, attach, require_version
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
-from boathook.inprocess.contexts import StepContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
@@ -67,25 +64,8 @@ class BoathookHooks(HookProvider):
     `allow_unguarded` is set.
     """
 
-    def __init__(
-        self,
-        hooks: Hooks | None = None,
-        *,
-        names: Mapping[str, str] | None = None,
-        arguments: Mapping[str, Mapping[str, str]] | None = None,
-        session_id: str = "",
-        work_dir: str | os.PathLike[str] = "",
-        allow_unguarded: bool = False,
-    ) -> None:
-        self._attachment = attach(
-            "strands-agents",
-            hooks,
-            names=names,
-            arguments=arguments,
-            session_id=session_id,
-            work_dir=work_dir,
-            allow_unguarded=allow_unguarded,
-        )
+    def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
+        self._attachment = attach("strands-agents", hooks, **options)
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Register callbacks with an agent."""
@@ -194,7 +174,6 @@ class BoathookHooks(HookProvider):
         if error is event.invocation_state.get(f"{key} error"):
             error = None
         reason = result.stop_reason if result is not None else ""
-        self._attachment.log_messages(run)
         try:
             await self._end_run(run, event, error, reason)
         finally:
@@ -236,11 +215,9 @@ class BoathookHooks(HookProvider):
         run = self._find_run(event.agent, event.invocation_state)
         if run is None:
             raise BridgeError("boathook was attached to an agent that was already running", fix="pass it to the agent")
-        if not run.is_stopped:
-            await run.afire(StepContext.before(run.step_count))
-            run.step_count += 1
-        if run.is_stopped:
-            event.cancel = run.stop_reason
+        step = await run.abegin_step()
+        if not step.proceeds:
+            event.cancel = step.reason
         elif event.agent.messages and event.agent.messages[-1]["role"] == "user":
             event.agent.messages[-1]["content"] += [{"text": text} for text in run.take_context()]
 

@@ -7,7 +7,15 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from boathook.inprocess.contexts import Context, ExecutionContext, SessionContext, StateT, StopContext, SubagentContext
+from boathook.inprocess.contexts import (
+    Context,
+    ExecutionContext,
+    SessionContext,
+    StateT,
+    StepContext,
+    StopContext,
+    SubagentContext,
+)
 from boathook.inprocess.drivers import ASYNC, SYNC, finish_despite_cancel, run_sync
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_flow import INTERRUPTED, RunFlow
@@ -52,6 +60,17 @@ class AgentRun(RunState[StateT]):
     async def aprompt(self, text: str) -> RunOutcome[ExecutionContext[StateT]]:
         """Do the same in an event loop."""
         return await self.async_flow.prompt(text)
+
+    def begin_step(self) -> RunOutcome[StepContext[StateT]]:
+        """Begin a step: call it before each request to the model, and `take_context` after it. Only a stop prevents a step.
+
+        A step ends when the next one begins, or when the agent stops.
+        """
+        return run_sync(self.sync_flow.begin_step())
+
+    async def abegin_step(self) -> RunOutcome[StepContext[StateT]]:
+        """Do the same in an event loop."""
+        return await self.async_flow.begin_step()
 
     def tool(
         self,
@@ -127,7 +146,7 @@ class AgentRun(RunState[StateT]):
         return await self.async_flow.stop(text, can_continue=can_continue, reason=reason)
 
     def fire(self, context: _ContextT) -> RunOutcome[_ContextT]:
-        """Fire any other event, such as `StepContext.before(0)`; session, folder, state and metadata are filled in."""
+        """Fire any other event, such as `CompactionContext.before(9000)`; session, folder, state and metadata are filled in."""
         return run_sync(self.sync_flow.fire(context))
 
     async def afire(self, context: _ContextT) -> RunOutcome[_ContextT]:

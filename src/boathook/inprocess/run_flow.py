@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Stopped
 from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater
@@ -14,6 +15,7 @@ from boathook.inprocess.contexts import (
     ExecutionContext,
     FailureContext,
     SessionContext,
+    StepContext,
     StopContext,
     SubagentContext,
 )
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _ContextT = TypeVar("_ContextT", bound=Context)
 _INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
 INTERRUPTED = "interrupted"
+_POST_STEP = SPELLINGS["post-step"]
 
 
 class RunFlow:
@@ -80,6 +83,37 @@ class RunFlow:
             run.mark_turn_begun(task)
         texts = {"additional_context": begun.additional_context, "messages": begun.messages}
         return RunOutcome(run.complete_context(context, **texts), begun.decision, begun.reasons)
+
+    async def begin_step(self) -> RunOutcome[StepContext]:
+        """Begin a step, which is a request to the model and the calls that it makes; the step before it ends.
+
+        Only a stop prevents it. A block cannot: its reason is a message for the person.
+        """
+        run = self.run
+        await self.end_step()
+        context = StepContext.before(run.step_count, **run.shared_fields)
+        if run.is_stopped:
+            return RunOutcome(context, *run.refusal)
+        outcome = await self._fire_step(context) if run.stack.has_hooks(context.kind) else RunOutcome(context)
+        if outcome.proceeds:
+            run.step_count, run.is_step_open = run.step_count + 1, True
+        return outcome
+
+    async def end_step(self) -> None:
+        """End the step, if one is open; `begin_step` and `stop` do it, too."""
+        run = self.run
+        if run.is_step_open:
+            run.is_step_open = False
+            if run.stack.has_hooks(_POST_STEP):
+                await self._fire_step(StepContext.after(run.step_count - 1))
+
+    async def _fire_step(self, context: StepContext) -> RunOutcome[StepContext]:
+        outcome = await self.fire(context)
+        if outcome.decision != Decision.BLOCK:
+            return outcome
+        text = f"a hook cannot block at {context.kind.name}, only stop the run; the hook's reason: {outcome.reason}"
+        self.run.add_messages([text])
+        return RunOutcome(outcome.context.add_message(text))
 
     async def tool(
         self,
@@ -174,6 +208,7 @@ class RunFlow:
         Without `can_continue` (a limit was reached) nothing can send it back, and `reason` says why it stops.
         """
         run = self.run
+        await self.end_step()
         if run.subagent is not None:
             return await self._stop_subagent(text, can_continue=can_continue)
         fields: dict[str, Any] = {
@@ -181,7 +216,10 @@ class RunFlow:
             "final_message": text,
         }
         fields |= {"block_count": run.refused_stops, "refused_by": run.refused_by, "step_count": run.step_count}
-        outcome = await self.fire(StopContext.before(**fields))
+        context = StopContext.before(**fields)
+        if run.is_stopped:
+            return RunOutcome(run.complete_context(context), *run.refusal)
+        outcome = await self.fire(context)
         outcome = run.note_stop(outcome, text, can_continue=can_continue)
         if outcome.proceeds:
             await self.fire(StopContext.after(**fields))
@@ -190,7 +228,10 @@ class RunFlow:
     async def _stop_subagent(self, text: str | None, *, can_continue: bool) -> RunOutcome[SubagentContext]:
         run = self.run
         name = run.subagent or ""
-        outcome = await self.fire(SubagentContext.on_stop(name, run.task, type=name, result=text))
+        context = SubagentContext.on_stop(name, run.task, type=name, result=text)
+        if run.is_stopped:
+            return RunOutcome(run.complete_context(context), *run.refusal)
+        outcome = await self.fire(context)
         is_limited = not can_continue or run.refused_stops >= run.max_rounds
         outcome = run.note_stop(outcome, text, can_continue=not is_limited)
         if not outcome.is_blocked:

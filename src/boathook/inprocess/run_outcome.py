@@ -60,6 +60,17 @@ class RunOutcome(Generic[ContextT_co]):
             return ""
         return text or (_STOPPED if self.is_stopped else _BLOCKED)
 
+    def raise_refusal(self) -> None:
+        """Raise Stopped or Blocked if the agent may not go on; for frameworks in which an error ends the run."""
+        self.raise_stop()
+        if not self.proceeds:
+            raise Blocked(self.reason)
+
+    def raise_stop(self) -> None:
+        """Raise Stopped if the whole run must end."""
+        if self.is_stopped:
+            raise Stopped(self.reason)
+
     @property
     def additional_context(self) -> tuple[str, ...]:
         """Return the texts of this event for the model; `run.take_context()` has those of all events at the right time."""
@@ -120,10 +131,14 @@ class ToolOutcome(RunOutcome[ToolContext]):
             return self.reason or _BLOCKED
         return "\n".join(filter(None, [describe_result(self.context), self.objection]))
 
-    def unwrap(self) -> Any:
-        """Return the result, or raise the error of the tool, Stopped, or Blocked (with the result, if hooks object to it)."""
+    def raise_stop(self) -> None:
+        """Raise Stopped if the whole run must end, because of the tool's error if it has one."""
         if self.is_stopped:
             raise Stopped(self.reason) from self.error
+
+    def unwrap(self) -> Any:
+        """Return the result, or raise the error of the tool, Stopped, or Blocked (with the result, if hooks object to it)."""
+        self.raise_stop()
         if self.error is not None:
             if self.objection:
                 self.error.add_note(self.objection)

@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
-from boathook.errors import BoathookError, HookError
+from boathook.errors import BoathookError, HookError, Stopped
 from boathook.inprocess.call_memory import AskLater, CallMemory, find_changed_values
-from boathook.inprocess.contexts import Context, StateT, ToolContext
+from boathook.inprocess.contexts import Context, ContextFields, StateT, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.name_map import NameMap
@@ -119,6 +119,8 @@ class RunState(Generic[StateT]):
         self.work_dir = make_absolute(work_dir) if work_dir else current_dir()
         self.can_ask, self.max_rounds = can_ask, max_rounds
         self.name_map = name_map or NameMap()
+        # Called with each text for the person when it comes, for a host that cannot fetch them at every event.
+        self.show_message: Callable[[str], None] | None = None
         self.subagent: str | None = None
         self._parent: RunState[StateT] | None = None
         self.task = ""
@@ -126,7 +128,7 @@ class RunState(Generic[StateT]):
         # How often hooks have refused a stop of this turn.
         self.refused_stops = 0
         self.refused_by: tuple[int, ...] = ()
-        self.is_turn_open = False
+        self.is_turn_open = self.is_step_open = False
         # Why nothing proceeds any more, if a hook refused the session or ended the run.
         self._refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
         self._values, self._extra = SharedValues(metadata or {}), dict(extra or {})
@@ -167,6 +169,11 @@ class RunState(Generic[StateT]):
         """Return why a hook ended the run, or ""."""
         return "\n".join(filter(None, self.refusal[1])) or "stopped by a hook" if self.is_stopped else ""
 
+    def raise_stop(self) -> None:
+        """Raise Stopped if a hook ended the run."""
+        if self.is_stopped:
+            raise Stopped(self.stop_reason)
+
     @property
     def is_session_open(self) -> bool:
         """Whether the session has begun and not ended."""
@@ -176,11 +183,21 @@ class RunState(Generic[StateT]):
         """Whether the run was made by the hooks whose runs these are."""
         return self._waiting is waiting
 
+    @property
+    def shared_fields(self) -> ContextFields[StateT]:
+        """Return the fields that the contexts of all events of the run share."""
+        return {
+            "session_id": self.session_id,
+            "work_dir": self.work_dir,
+            "state": self.state,
+            "metadata": self.metadata,
+            "extra": self._extra,
+        }
+
     def complete_context(self, context: _ContextT, **changes: Any) -> _ContextT:
         """Return a context with the fields that all events of the run share."""
-        fields: dict[str, Any] = {"session_id": self.session_id, "work_dir": self.work_dir, "state": self.state}
-        extra = {**self._extra, **context.extra}
-        return dataclasses.replace(context, **fields, metadata=self.metadata, extra=extra, **changes)
+        extra = {**self._extra, **context.extra} if context.extra else self._extra
+        return dataclasses.replace(context, **{**self.shared_fields, "extra": extra, **changes})
 
     def accept(self, outcome: _OutcomeT, given: Context) -> _OutcomeT:
         """Keep what hooks stored, and their texts; remember a stop."""
@@ -188,8 +205,7 @@ class RunState(Generic[StateT]):
         self._values.update(find_changed_values(given.metadata, context.metadata))
         with self._lock:
             self._context += context.additional_context
-            # Warnings about the files of hooks come with every event.
-            self._messages += [text for text in context.messages if text not in self._messages]
+        self.add_messages(context.messages)
         if outcome.is_stopped:
             self.note_end(outcome.reasons)
         return outcome
@@ -213,6 +229,16 @@ class RunState(Generic[StateT]):
                 return ()
             texts, self._context = tuple(self._context), []
             return texts
+
+    def add_messages(self, texts: Iterable[str]) -> None:
+        """Add texts for the person; one that is there already is not added again."""
+        with self._lock:
+            # Warnings about the files of hooks come with every event.
+            new_texts = [text for text in texts if text not in self._messages]
+            self._messages += new_texts
+        if self.show_message is not None:
+            for text in new_texts:
+                self.show_message(text)
 
     def take_messages(self) -> tuple[str, ...]:
         """Return the texts for the person since the last time."""
@@ -241,7 +267,7 @@ class RunState(Generic[StateT]):
 
     def mark_turn_ended(self, text: str | None = None) -> tuple[str, dict[str, Any]]:
         with self._lock:
-            self.is_turn_open, self.refused_stops, self.refused_by = False, 0, ()
+            self.is_turn_open, self.is_step_open, self.refused_stops, self.refused_by = False, False, 0, ()
             self._total_steps += self.step_count
             self._memories.clear()
             self._open_calls.clear()
@@ -289,6 +315,7 @@ class RunState(Generic[StateT]):
             name_map=self.name_map,
         )
         child.subagent, child.task, child._has_begun = name, task, True
+        child.show_message = self.show_message
         # A stop in a subagent ends the whole run, and values are shared.
         child._values, child._parent = self._values, self
         return child
@@ -305,14 +332,15 @@ class RunState(Generic[StateT]):
                 return outcome
         reasons = "; ".join(filter(None, outcome.reasons))
         context = outcome.context.add_message(f"the stop could not be refused; the hook's reason: {reasons}")
-        self._messages.append(context.messages[-1])
+        self.add_messages(context.messages[-1:])
         return dataclasses.replace(outcome, context=context, decision=Decision.NONE, reasons=())
 
     # Tool calls.
 
     def make_call_context(self, call: ToolCall) -> ToolContext[StateT]:
         naming = self.name_map.find(call.name, call.args)
-        return self.complete_context(ToolContext.before(call.name, call.args, call_id=call.id, naming=naming))
+        # Made with all of its fields: to copy a context takes as long as to make it, and a call may be all that is done.
+        return ToolContext.before(call.name, call.args, call_id=call.id, naming=naming, **self.shared_fields)
 
     def open_call(self, call: ToolCall, *, can_ask: bool | None = None) -> OpenCall | ToolOutcome:
         """Return a call with its memory and its context, or the outcome if it cannot be made at all."""

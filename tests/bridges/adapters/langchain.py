@@ -34,6 +34,11 @@ from tests.bridges.adapter import (
 )
 
 ONLY_TOOLS = "a ToolNode is only reached when the model calls tools"
+# The scenes about steps.
+STEP_SCENES = (
+    "a_hook_that_stops_before_a_step_ends_the_run",
+    "context_of_a_step_reaches_its_request_and_a_block_does_not_prevent_it",
+)
 ROLES: dict[str, Any] = {"human": USER, "ai": ASSISTANT, "tool": TOOL, "system": SYSTEM}
 
 
@@ -186,9 +191,8 @@ class BareToolNode(LangChain):
         "context_for_a_prompt_reaches_the_model": Cannot(
             f"{ONLY_TOOLS}: context for the prompt comes with the first results", "accepted"
         ),
-        "hooks_are_told_that_a_run_failed": Cannot(
-            f"{ONLY_TOOLS}: a run that fails before that is not seen", "accepted"
-        ),
+        "hooks_see_that_a_run_failed": Cannot(f"{ONLY_TOOLS}: a run that fails before that is not seen", "accepted"),
+        **dict.fromkeys(STEP_SCENES, Cannot(f"{ONLY_TOOLS}: it does not see requests to the model", "accepted")),
     }
 
     def build_agent(self, plan: AgentPlan, options: Mapping[str, Any] | None, tools: list[Any], saver: Any) -> Any:

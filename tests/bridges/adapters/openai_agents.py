@@ -28,6 +28,9 @@ from tests.bridges.adapter import (
 
 set_tracing_disabled(True)
 
+# The bench calls more tools in a run than the SDK permits by default.
+MAX_TURNS = 100
+
 
 def read_content(content: Any) -> str:
     if isinstance(content, str):
@@ -134,13 +137,13 @@ class OpenAIAgents(Adapter):
         return agent
 
     def run(self, agent: Agent[Any], prompt: str | Answers) -> Ran:
-        return self.read_result(Runner.run_sync(agent, self.make_input(prompt)))
+        return self.read_result(Runner.run_sync(agent, self.make_input(prompt), max_turns=MAX_TURNS))
 
     async def run_async(self, agent: Agent[Any], prompt: str | Answers) -> Ran:
-        return self.read_result(await Runner.run(agent, self.make_input(prompt)))
+        return self.read_result(await Runner.run(agent, self.make_input(prompt), max_turns=MAX_TURNS))
 
     async def run_stream(self, agent: Agent[Any], prompt: str | Answers) -> Ran:
-        result = Runner.run_streamed(agent, self.make_input(prompt))
+        result = Runner.run_streamed(agent, self.make_input(prompt), max_turns=MAX_TURNS)
         parts = [
             event.data.delta
             async for event in result.stream_events()
