@@ -240,8 +240,6 @@ class _Guard:
             LOGGER.error("hooks failed at %s of claude-agent-sdk: %s: %s", event, type(error).__name__, error)
             self._error = self._error or error
             output = self._refuse(event, session, f"a hook failed: {type(error).__name__}: {error}")
-        if session is not None:
-            self._attachment.log_messages(session.run)
         if "stopReason" in output and not self._is_block:
             LOGGER.warning("a hook ended the run at %s of claude-agent-sdk: %s", event, output["stopReason"])
         return output
@@ -297,7 +295,6 @@ class _Guard:
         for session in self._sessions.values():
             kind, trace = (type(raised), raised.__traceback__) if raised is not None else (None, None)
             await session.run.__aexit__(kind, raised, trace)
-            self._attachment.log_messages(session.run)
         return raised
 
     # Prompts and stops.
