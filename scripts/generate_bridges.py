@@ -75,7 +75,7 @@ def write_overhead(results: list[Result]) -> Iterator[str]:
         return
     yield from ("", "## What it costs", "")
     yield "Processor time per tool call, against the same agent without the bridge (`make bridges BENCH=1`). The model is a script,"
-    yield "so a framework that does little itself has high ratios. Measured on a busy machine: the last digit is uncertain."
+    yield "so a framework that does little itself has high ratios. Measured on a busy machine: 0.05 more or less may be chance."
     yield from ("", f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|")
     for column, cases in overhead.items():
         yield f"| {column} | {' | '.join(f'{cases[name]:.2f}x' if name in cases else NO_WAY for name in names)} |"
