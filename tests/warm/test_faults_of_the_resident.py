@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -29,6 +30,14 @@ def read_hook_pid(project) -> int:
     path = project.home / "hook"
     wait_until(path.exists, "the start of the hook")
     return int(path.read_text())
+
+
+def _has_process(words: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words.encode() in path.read_bytes():
+                return True
+    return False
 
 
 def has_accepted(resident: TestResident) -> bool:
@@ -149,7 +158,7 @@ def test_a_client_that_is_killed_ends_its_hook(project, own_client, resident):
         process.stdin.close()
         hook = read_hook_pid(project)
         # The watcher, which ends the hooks of a killed engine, starts after a quarter of a second.
-        wait_until(lambda: b"read -r _" in subprocess.run(["ps", "ax"], capture_output=True).stdout, "a watcher")
+        wait_until(lambda: _has_process(f"kill -9 -{hook}\0"), "a watcher")
         process.kill()
     wait_until(lambda: not is_running(hook), "the end of the hook")
     wait_until(lambda: not has_accepted(resident), "the end of the event")

@@ -44,7 +44,8 @@ def describe_dispatch(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterato
         yield f"  input   {_format_value(record['input'])}", ""
         yield f"  sha256  {record['input_sha256']}", "dim"
     style = DECISION_STYLES.get(record["decision"], "")
-    yield f"decision: {record['decision']}{_name_deciders(record)}, after {record['ms']} ms", style or "bold"
+    way = f", by the {record['path']} engine" if record.get("path") else ""
+    yield f"decision: {record['decision']}{_name_deciders(record)}, after {record['ms']} ms{way}", style or "bold"
     for text in record["reasons"]:
         yield from ((f"  because {line}", "") for line in text.splitlines())
     yield "hooks, in the order they ran:" if record["hooks"] else "no hook ran", ""

@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     from boathook.entry.options import Options
 
 
-def enter(
-    args: "list[str]", data: "bytes | None" = None, leave: "Callable[[int], object]" = system._exit
-) -> "NoReturn":
+def enter(args: "list[str]", data: "bytes | None" = None, leave: "Callable[[int], object] | None" = None) -> "NoReturn":
     """Answer one event; the warm engine has read the input already, and leaves in its own way."""
     if args[:1] == ["--supervise"]:
         _find_libraries()
@@ -65,6 +63,7 @@ def enter(
         from boathook.process.remote_hooks import run_remote_hook
 
         system._exit(run_remote_hook())
+    leave = leave or _end_cold
     options = read_fast_options(args)
     try:
         if data is None and options is not None:
@@ -88,6 +87,13 @@ def enter(
         if not is_broken:
             leave(code)
     raise AssertionError
+
+
+def _end_cold(code: int) -> "NoReturn":
+    # It is imported where `hooks.warm` is on.
+    if warm_start := sys.modules.get("boathook.entry.warm_start"):
+        warm_start.start_requested()
+    system._exit(code)
 
 
 def read_fast_options(args: "list[str]") -> "Options | None":
@@ -144,6 +150,10 @@ def _prove_nothing_to_do(options: "Options", data: bytes, env: "Any" = None) -> 
     if found is None:
         return None
     locations, compiled, (rule, events, tools) = found
+    if compiled.head["is_warm"]:
+        from boathook.entry.warm_start import request_resident
+
+        request_resident(options.folders)
     call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
     if call is None:
         return None

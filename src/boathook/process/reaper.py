@@ -121,6 +121,11 @@ def set_caller_process(pid: int) -> None:
     _caller_pid = pid
 
 
+def has_caller_process() -> bool:
+    """Whether this process answers for another one."""
+    return _caller_pid > 0
+
+
 def is_ancestor_mark(mark: bytes) -> bool:
     """Whether a mark is that of a process above this one, because a file of variables could hold any; True without /proc."""
     fields = _read_stat(_caller_pid or os.getpid())

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boathook.entry.options import Options
+    from boathook.warm.caller_facts import CallerFacts
     from boathook.warm.source_watch import SourceWatch
     from boathook.warm.standby import Standby
 

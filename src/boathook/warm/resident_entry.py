@@ -17,7 +17,7 @@ def main(args: "list[str]") -> int:
     from boathook.catalog_cache.format import keep_catalogues
     from boathook.entry.surroundings import KEY_HANDLE, KEY_PREFIX, name_socket, open_process, read_surroundings
     from boathook.process.supervisor import HOOK_ENTRY
-    from boathook.warm.warm_folder import bind_socket, make_warm_folder
+    from boathook.warm.warm_folder import bind_socket, has_listener, make_warm_folder
 
     _detach()
     key = _os.urandom(16).hex()
@@ -27,6 +27,9 @@ def main(args: "list[str]") -> int:
     process = open_process(_os.getpid())
     name = name_socket(sys.executable, HOOK_ENTRY, read_surroundings(process))
     _os.close(process)
+    folder = make_warm_folder(options["--state"])
+    if has_listener(folder, name, name):
+        return 1
     _preload()
     from boathook.warm.resident import BACKLOG, Resident
     from boathook.warm.source_watch import SourceWatch
@@ -34,7 +37,6 @@ def main(args: "list[str]") -> int:
     keep_catalogues()
     config = options.get("--config", "")
     watch = SourceWatch(f"{config}/hooks.toml" if config else "", started)
-    folder = make_warm_folder(options["--state"])
     listener = bind_socket(folder, name, BACKLOG)
     if listener is None:
         return 1

@@ -58,7 +58,7 @@ def connect_socket(folder: int, name: str) -> socket.socket:
 def bind_socket(folder: int, name: str, backlog: int) -> socket.socket | None:
     """Return a listening socket; None if somebody listens there already, or if there are too many residents."""
     with lock_folder(folder):
-        living = [other for other in list_sockets(folder) if _has_listener(folder, other, name)]
+        living = [other for other in list_sockets(folder) if has_listener(folder, other, name)]
         if name in living or len(living) >= MAX_RESIDENTS:
             return None
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
@@ -71,7 +71,7 @@ def bind_socket(folder: int, name: str, backlog: int) -> socket.socket | None:
         return listener
 
 
-def _has_listener(folder: int, name: str, own_name: str) -> bool:
+def has_listener(folder: int, name: str, own_name: str) -> bool:
     """Whether somebody listens; a file that a crash left behind is removed."""
     try:
         connect_socket(folder, name).close()
