@@ -98,7 +98,7 @@ def test_vectors_through_the_warm_engine(vector, shared_resident, patient_client
     assert check_warm(vector, shared_resident, patient_client) == []
 
 
-@pytest.mark.warm
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(64))
 def test_every_vector_through_the_warm_engine(number, shared_resident, patient_client):
     part = [vector for vector in VECTORS[number::64] if not _is_quick(vector)]

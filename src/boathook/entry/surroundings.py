@@ -1,4 +1,4 @@
-"""What surrounds a process and what a fork of another process cannot take over (Linux); see docs/adr/0036-warm-engine.md."""
+"""What surrounds a process and what a fork of another process cannot take over (Linux); see docs/adr/0038-warm-engine.md."""
 
 # `warm/client.c` does the same in C: a change here needs one there, and tests/warm/test_client.py compares them.
 

@@ -1,4 +1,4 @@
-"""Ask the resident (docs/adr/0036-warm-engine.md) to answer an event, where the client in C is missing; it imports little."""
+"""Ask the resident (docs/adr/0038-warm-engine.md) to answer an event, where the client in C is missing; it imports little."""
 
 import _signal
 import _socket

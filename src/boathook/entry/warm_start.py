@@ -1,4 +1,4 @@
-"""Start the resident in the background, at the end of a cold run, if `hooks.warm` is on; see docs/adr/0036-warm-engine.md."""
+"""Start the resident in the background, at the end of a cold run, if `hooks.warm` is on; see docs/adr/0038-warm-engine.md."""
 
 import sys
 

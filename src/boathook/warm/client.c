@@ -1,4 +1,4 @@
-/* The client of the warm engine (docs/adr/0036-warm-engine.md). Its arguments are the cold command:
+/* The client of the warm engine (docs/adr/0038-warm-engine.md). Its arguments are the cold command:
    PYTHON -I -S .../entry/hook_entry.py ARGUMENTS. It asks the resident to answer, and becomes the cold command if nobody
    accepts; until then it reads nothing of the input. entry/surroundings.py and entry/warm_client.py do the same in Python. */
 #define _GNU_SOURCE
