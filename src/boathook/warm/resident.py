@@ -35,7 +35,7 @@ BACKLOG = 128
 _MAX_CALLERS = 64
 _HANDLES_PER_CALLER = 8
 _READY_STANDBYS, _MAX_STANDBYS = 2, 8
-# How long a caller may take to say what it wants, and to say go.
+# How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
 _CHECK_SECONDS = 60.0
 _READ_BYTES = 1 << 16
@@ -117,14 +117,15 @@ class Resident:
             self._poll.unregister(handle)
 
     def _find_wait_ms(self) -> float:
-        is_greeting = any(not caller.is_running for caller in self._callers.values())
+        is_greeting = any(not caller.is_running and caller.standby is None for caller in self._callers.values())
         return (_GREETING_SECONDS if is_greeting else _CHECK_SECONDS) * 1000
 
     def _check_time(self) -> None:
         now = time.monotonic()
         for caller in [*self._callers.values()]:
-            if now > caller.deadline and not caller.is_running:
-                self._refuse(caller, "the caller did not go on")
+            # Who was made an offer may have said go by now: only its end is a reason to forget it.
+            if now > caller.deadline and caller.standby is None and not caller.is_running:
+                self._refuse(caller, "the caller did not say what it wants")
         is_idle = now - self._last_event > IDLE_SECONDS and not self._callers
         if is_idle or identify_socket(self._folder, self._name) != self._identity:
             self._end()
@@ -165,6 +166,11 @@ class Resident:
         if caller is None:
             return
         caller.standby = None
+        if caller.facts is not None:
+            # It was ended before it had anything to do.
+            with suppress(OSError):
+                caller.standby = self._fork()
+                return
         # A fork that ended by itself has told the client how; without a word the client knows that the engine is broken.
         if os.WIFSIGNALED(status):
             self._send(caller, KILLED + bytes((os.WTERMSIG(status),)))
