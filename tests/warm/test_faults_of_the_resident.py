@@ -448,6 +448,7 @@ def _send_crowds(client: Client, resident: TestResident, *, crowds: int, size: i
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_five_hundred_callers_at_once_and_ten_thousand_events_leave_nothing_behind(project, own_client, resident):
     project.write_hook("guard", script=BLOCK, fields={"matcher": "{pattern: deploy}"})
     _send_crowds(own_client, resident, crowds=20, size=500)

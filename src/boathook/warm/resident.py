@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -38,6 +39,7 @@ _READY_STANDBYS, _MAX_STANDBYS = 2, 8
 # How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
 _CHECK_SECONDS = 60.0
+_SCARCITY_SECONDS = 0.02
 _READ_BYTES = 1 << 16
 # What is longer is read, and judged, by a fork.
 _MAX_DATA_BYTES = 1 << 20
@@ -83,6 +85,7 @@ class Resident:
         self._refusals: dict[str, int] = {}
         self._max_callers = _find_max_callers()
         self._wakeup = socket.socketpair()
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def serve(self) -> None:
         """Answer callers until there is a reason to end, and all of them have their answers."""
@@ -181,7 +184,9 @@ class Resident:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away()
             return
         caller = self._callers[connection.fileno()] = WarmCaller(connection)
         if not self._watch.is_current():
@@ -191,6 +196,15 @@ class Resident:
         self._register(connection.fileno(), select.POLLIN, lambda: self._greet(caller))
         if len(self._callers) >= self._max_callers:
             self._unregister(self._listener.fileno())
+
+    def _turn_away(self) -> None:
+        """Let a caller know that there is no descriptor left for it, with the one that is kept for this."""
+        os.close(self._spare)
+        try:
+            self._listener.accept()[0].close()
+        except OSError:
+            time.sleep(_SCARCITY_SECONDS)
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _greet(self, caller: WarmCaller) -> None:
         """Read what a caller wants, look at it, and offer to answer."""
