@@ -1,6 +1,6 @@
 """Ask the resident (docs/adr/0038-warm-engine.md) to answer an event, where the client in C is missing; it imports little."""
 
-import _signal
+import _signal  # pyright: ignore[reportMissingImports]
 import _socket
 import sys
 
