@@ -298,6 +298,10 @@ OUTSIDE = {
     "a preloaded library": ("env", "LD_LIBRARY_PATH=/nowhere"),
     "another encoding": ("env", "LC_ALL=de_DE.ISO-8859-1"),
     "another network": ("unshare", "--user", "--net"),
+    "a folder /proc of other processes": ("unshare", "--user", "--map-root-user", "--pid", "--fork"),
+    "a personality": ("setarch", "-R"),
+    "a limit of memory": ("prlimit", "--as=8000000000"),
+    "continuous integration": ("env", "CI=true"),
 }
 
 

@@ -66,6 +66,8 @@ class TestResident:
 
     def __init__(self, state: Path, *options: str, variables: Mapping[str, str] | None = None) -> None:
         self.state = state
+        # How many callers were led here.
+        self.asked = 0
         state.mkdir(parents=True, exist_ok=True)
         words = [sys.executable, "-I", "-S", str(PACKAGE / "warm/resident_entry.py"), "--state", str(state), *options]
         env = dict(variables or {})
@@ -123,7 +125,9 @@ class Client:
 
     def start(self, *args: str, before: Sequence[str] = (), **options: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        settings = {**pipes, "cwd": self.project.path, "env": self.project.environment, **options}
+        # The tests themselves may run in continuous integration, in which no caller is accepted.
+        env = {name: value for name, value in self.project.environment.items() if name != "CI"}
+        settings = {**pipes, "cwd": self.project.path, "env": env, **options}
         return subprocess.Popen([*before, *self.make_command(*args)], **settings)
 
     def run(self, event: object, *args: str, **options: Any) -> tuple[int, bytes, bytes]:

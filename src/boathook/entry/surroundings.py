@@ -33,6 +33,16 @@ def open_process(pid: int) -> int:
     return system.open(f"/proc/{pid}", system.O_PATH | system.O_DIRECTORY | system.O_CLOEXEC)
 
 
+def open_own_process() -> int:
+    """Return a handle on /proc of this process; OSError if /proc is another namespace's, or this process has a personality."""
+    process = open_process(system.getpid())
+    # Where /proc was mounted for other processes, our number is another one's. A personality (setarch) is only shown to oneself.
+    if system.readlink("/proc/self") != str(system.getpid()) or int(read_process_file(process, "personality"), 16):
+        system.close(process)
+        raise OSError(EINVAL, "a strange /proc, or a personality")
+    return process
+
+
 def read_surroundings(process: int, status: bytes = b"") -> bytes:
     """Return namespaces, root, cgroup, label, rights and scheduling as one text; OSError if a part of it cannot be read."""
     parts = [

@@ -16,6 +16,7 @@ from boathook.entry.surroundings import (
     SO_PEERPIDFD,
     STARTED,
     name_socket,
+    open_own_process,
     open_private_folder,
     open_process,
     read_surroundings,
@@ -63,7 +64,7 @@ def _connect(entry: str, state: str) -> "Any":
         system.fstat(handle)
     if system.isatty(0) or not state.startswith("/"):
         raise ValueError("the input is a terminal, or the folder is relative")
-    own = read_surroundings(open_process(system.getpid()))
+    own = read_surroundings(open_own_process())
     folder = open_private_folder(state + "/warm")
     name = name_socket(sys.executable, entry, own)
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC)

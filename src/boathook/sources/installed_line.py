@@ -86,8 +86,10 @@ def _parse_line(text: str) -> InstalledCommand | None:
     command, words = parse_call(call), _split_words(call)
     if command is None or _write_tests(words) != tests:
         return None
+    client = _find_client(client_call)
     # The client is called with these very words, or it would do something else.
-    return command if client_call in ("", _write_client_call(_find_client(client_call), words)) else None
+    is_ours = client_call == (_write_client_call(client, words) if client else "")
+    return command if is_ours else None
 
 
 def _split_line(text: str) -> tuple[str, str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import locale
 import os
 import resource
 import select
@@ -18,6 +20,10 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 # A fresh interpreter would load other libraries or allocate in another way.
 _LOADER_VARIABLES = (b"LD_", b"MALLOC_", b"GLIBC_TUNABLES")
 _PLAIN_LOCALES = (b"", b"C", b"POSIX")
+# The resident was started without any, so its own interpreter has set this.
+_COERCED_LOCALE = bytes(os.environb.get(b"LC_CTYPE", b""))
+# A fork of the resident has more in memory than a fresh interpreter would.
+_MEMORY_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 
 class CallerRefused(Exception):
@@ -52,7 +58,8 @@ def examine_caller(connection: socket.socket) -> CallerFacts:
         finally:
             os.close(process)
     except (OSError, ValueError, LookupError) as error:
-        raise CallerRefused(f"/proc cannot be read: {error}") from None
+        cause = error.strerror if isinstance(error, OSError) else type(error).__name__
+        raise CallerRefused(f"/proc cannot be read: {cause}") from None
     finally:
         os.close(pidfd)
 
@@ -95,6 +102,7 @@ def _read_facts(pid: int, process: int) -> CallerFacts:
     args = _find_arguments(read_process_file(process, "cmdline", _MAX_ENVIRON_BYTES))
     env = _parse_environment(read_process_file(process, "environ", _MAX_ENVIRON_BYTES))
     _check_environment(env)
+    _coerce_locale(env)
     lines = dict(line.split(b":\t", 1) for line in status.split(b"\n") if b":\t" in line)
     return CallerFacts(
         pid,
@@ -129,12 +137,33 @@ def _parse_environment(data: bytes) -> dict[bytes, bytes]:
     return env
 
 
+def _coerce_locale(env: dict[bytes, bytes]) -> None:
+    """Set LC_CTYPE as an interpreter does at its start if there is no locale that works (PEP 538): hooks inherit it."""
+    name = env.get(b"LC_CTYPE") or env.get(b"LANG") or b""
+    if not env.get(b"LC_ALL") and _COERCED_LOCALE and (name in _PLAIN_LOCALES or not _is_known_locale(name)):
+        env[b"LC_CTYPE"] = _COERCED_LOCALE
+
+
+@functools.lru_cache(maxsize=32)
+def _is_known_locale(name: bytes) -> bool:
+    own = locale.setlocale(locale.LC_CTYPE)
+    try:
+        # A locale may be "C" by another name.
+        return locale.setlocale(locale.LC_CTYPE, name.decode("ascii", "replace")) != "C"
+    except locale.Error:
+        return False
+    finally:
+        locale.setlocale(locale.LC_CTYPE, own)
+
+
 def _check_environment(env: dict[bytes, bytes]) -> None:
+    if env.get(b"CI"):
+        raise CallerRefused("continuous integration (the variable CI)")
     if any(name.startswith(_LOADER_VARIABLES) for name in env):
         raise CallerRefused("variables that change the interpreter")
-    locale = env.get(b"LC_ALL") or env.get(b"LC_CTYPE") or env.get(b"LANG") or b""
-    is_utf8 = locale.partition(b".")[2].lower().replace(b"-", b"").startswith(b"utf8")
-    if locale not in _PLAIN_LOCALES and not is_utf8:
+    name = env.get(b"LC_ALL") or env.get(b"LC_CTYPE") or env.get(b"LANG") or b""
+    is_utf8 = name.partition(b".")[2].lower().replace(b"-", b"").startswith(b"utf8")
+    if name not in _PLAIN_LOCALES and not is_utf8:
         raise CallerRefused("a locale that is not UTF-8")
 
 
@@ -146,7 +175,9 @@ def _list_signals(mask: bytes) -> tuple[int, ...]:
 def _read_limits(pid: int) -> tuple[tuple[int, tuple[int, int]], ...]:
     """Return the limits of a caller; what is above our own cannot be taken over."""
     limits = tuple((which, resource.prlimit(pid, which)) for which in _LIMITS)
-    for which, (_, hard) in limits:
+    for which, (soft, hard) in limits:
+        if which in _MEMORY_LIMITS and soft != resource.RLIM_INFINITY:
+            raise CallerRefused("a limit of memory")
         own = resource.getrlimit(which)[1]
         if own != resource.RLIM_INFINITY and not 0 <= hard <= own:
             raise CallerRefused("higher limits than the resident has")

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -181,6 +182,14 @@ static int open_process(int pid) {
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Open our own /proc, unless it is another namespace's, in which our number is another process's. A personality (setarch) is
+   shown only to oneself, so it means the cold path, too: see open_own_process in entry/surroundings.py. */
+static int open_own_process(void) {
+    char number[32] = "";
+    if (personality(0xffffffff) || readlink("/proc/self", number, sizeof number - 1) < 0 || atoi(number) != getpid()) return -1;
+    return open_process(getpid());
+}
+
 /* Whether the resident at the other end is this user's and in our own surroundings; its key comes with the answer. */
 static int examine_resident(int connection, const struct text *own, char *key) {
     static struct text text;
@@ -241,15 +250,16 @@ static int ask_resident(char **cold) {
     static struct text own;
     char name[64], path[128], key[KEY_CHARS];
     const char *state = find_option(cold, "--state", "");
+    struct stat found;
+    /* With a folder as a stream Python does not even start. */
     for (int handle = 0; handle < 3; handle++)
-        if (fcntl(handle, F_GETFD) < 0) return -1;
+        if (fstat(handle, &found) || S_ISDIR(found.st_mode)) return -1;
     if (state[0] != '/' || strlen(state) > 4000 || isatty(0)) return -1;
     char folder_path[4096];
     snprintf(folder_path, sizeof folder_path, "%s/warm", state);
     int folder = open(folder_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat found;
     if (folder < 0 || fstat(folder, &found) || found.st_uid != geteuid() || found.st_mode & 077) return -1;
-    int self = open_process(getpid());
+    int self = open_own_process();
     if (self < 0) return -1;
     add_surroundings(&own, self);
     if (own.failed || name_socket(name, sizeof name, cold, &own)) return -1;

@@ -228,7 +228,8 @@ class Resident:
             os.chdir("/")
             caller.standby = self._free.pop() if self._free else self._fork()
         except (CallerRefused, OSError) as error:
-            self._refuse(caller, str(error))
+            # Reasons are counted, so they name no process and no path.
+            self._refuse(caller, str(error) if isinstance(error, CallerRefused) else error.strerror or "an error")
             return
         self._handlers[caller.connection.fileno()] = lambda: self._begin(caller)
         self._send(caller, OFFER)
@@ -280,8 +281,13 @@ class Resident:
             answer = find_answer(caller.options, caller.data, caller.facts.env)
         finally:
             os.chdir("/")
-        if answer is None or not _write_now(caller.streams[1], answer):
+        written = -1 if answer is None else _write_now(caller.streams[1], answer)
+        if answer is None or written < 0:
             self._hand_over(caller, caller.data, is_complete=True)
+            return
+        if written < len(answer):
+            # A second answer after half of one would be worse than none: the client reports a broken engine.
+            self._abandon(caller)
             return
         self._counts["answered"] += 1
         self._send(caller, EXITED + b"\0")
@@ -367,10 +373,10 @@ def _find_max_callers() -> int:
 
 def _read_now(handle: int) -> bytes | None:
     """Return what can be read without waiting, None if there is nothing yet. It changes no flag: the caller shares them."""
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return os.read(handle, _READ_BYTES)
     buffer = bytearray(_READ_BYTES)
     try:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return os.read(handle, _READ_BYTES)
         return bytes(buffer[: os.preadv(handle, [buffer], -1, os.RWF_NOWAIT)])
     except BlockingIOError:
         return None
@@ -378,11 +384,14 @@ def _read_now(handle: int) -> bytes | None:
         raise HandOver from None
 
 
-def _write_now(handle: int, data: bytes) -> bool:
-    """Write an answer if that is possible without waiting."""
+def _write_now(handle: int, data: bytes) -> int:
+    """Write an answer if that is possible without waiting; return how much was written, -1 if nothing was."""
     if not data:
-        return True
+        return 0
+    # A pipe takes this much in one piece.
+    if len(data) > select.PIPE_BUF:
+        return -1
     try:
-        return os.pwritev(handle, [data], -1, os.RWF_NOWAIT) == len(data)
+        return os.pwritev(handle, [data], -1, os.RWF_NOWAIT) or -1
     except OSError:
-        return False
+        return -1

@@ -15,7 +15,7 @@ def main(args: "list[str]") -> int:
     """Bind the socket and serve; return at once if another resident does that already."""
     options, started = dict(zip(args[::2], args[1::2], strict=True)), time.time()
     from boathook.catalog_cache.format import keep_catalogues
-    from boathook.entry.surroundings import KEY_HANDLE, KEY_PREFIX, name_socket, open_process, read_surroundings
+    from boathook.entry.surroundings import KEY_HANDLE, KEY_PREFIX, name_socket, open_own_process, read_surroundings
     from boathook.process.supervisor import HOOK_ENTRY
     from boathook.warm.warm_folder import bind_socket, has_listener, make_warm_folder
 
@@ -24,7 +24,7 @@ def main(args: "list[str]") -> int:
     handle = _os.memfd_create(KEY_PREFIX + key)
     _os.dup2(handle, KEY_HANDLE, inheritable=False)
     _os.close(handle)
-    process = open_process(_os.getpid())
+    process = open_own_process()
     name = name_socket(sys.executable, HOOK_ENTRY, read_surroundings(process))
     _os.close(process)
     folder = make_warm_folder(options["--state"])
