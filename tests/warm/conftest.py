@@ -7,30 +7,19 @@ from collections.abc import Iterator
 import pytest
 
 from tests.scratch_project import ScratchProject
+from tests.warm.warm_fixtures import patient_client, shared_resident
 from tests.warm.warm_harness import Client, TestResident, compile_client, is_supported
+
+__all__ = ["patient_client", "shared_resident"]
 
 # Where there is no warm engine, there is nothing to test.
 collect_ignore_glob = [] if is_supported() else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
-def patient_client(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The client in C, with a minute to be accepted."""
-    return compile_client(tmp_path_factory.mktemp("patient"), "-DACCEPT_MS=60000")
-
-
-@pytest.fixture(scope="session")
 def hasty_client(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The client in C as it is shipped."""
     return compile_client(tmp_path_factory.mktemp("hasty"), "-static")
-
-
-@pytest.fixture(scope="session")
-def shared_resident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestResident]:
-    resident = TestResident(tmp_path_factory.mktemp("resident"))
-    yield resident
-    assert resident.end() == 0
-    assert list((resident.state / "warm").iterdir()) == []
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ class Resident:
         self._callers: dict[int, WarmCaller] = {}
         self._free: list[Standby] = []
         self._is_ending = False
-        self._last_event = time.monotonic()
+        self._last_event = self._last_look = time.monotonic()
         self._started = time.time()
         self._counts = {"answered": 0, "forked": 0}
         self._refusals: dict[str, int] = {}
@@ -130,7 +130,11 @@ class Resident:
             if now > caller.deadline and caller.standby is None and not caller.is_running:
                 self._refuse(caller, "the caller did not say what it wants")
         is_idle = now - self._last_event > IDLE_SECONDS and not self._callers
-        if is_idle or identify_socket(self._folder, self._name) != self._identity:
+        # After an upgrade no caller comes any more, because the name of the socket is another one.
+        is_due = now - self._last_look > _CHECK_SECONDS / 2
+        self._last_look = now if is_due else self._last_look
+        is_gone = identify_socket(self._folder, self._name) != self._identity
+        if is_idle or is_gone or (is_due and not self._watch.is_current()):
             self._end()
 
     def _end(self) -> None:
