@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +64,13 @@ class TestResident:
 
     __test__ = False
 
-    def __init__(self, state: Path, *options: str, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(self, state: Path, *options: str, package: Path = PACKAGE) -> None:
         self.state = state
         # How many callers were led here.
         self.asked = 0
         state.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-I", "-S", str(PACKAGE / "warm/resident_entry.py"), "--state", str(state), *options]
-        env = dict(variables or {})
-        self.process = subprocess.Popen(words, env=env, start_new_session=True, cwd="/", stdin=subprocess.DEVNULL)
+        words = [sys.executable, "-I", "-S", str(package / "warm/resident_entry.py"), "--state", str(state), *options]
+        self.process = subprocess.Popen(words, env={}, start_new_session=True, cwd="/", stdin=subprocess.DEVNULL)
         wait_until(lambda: self.find_status() or self.process.poll() is not None, "the start of a resident")
 
     @property
@@ -117,11 +116,12 @@ class TestResident:
 class Client:
     """Runs events by a client, or by the cold command if there is none."""
 
-    def __init__(self, project: ScratchProject, *before: str) -> None:
+    def __init__(self, project: ScratchProject, *before: str, package: Path = PACKAGE) -> None:
         self.project, self._before = project, before
+        self._cold = (*COLD[:-1], str(package / "entry/hook_entry.py"))
 
     def make_command(self, *args: str) -> list[str]:
-        return [*self._before, *COLD, "--state", str(self.project.state), *args]
+        return [*self._before, *self._cold, "--state", str(self.project.state), *args]
 
     def start(self, *args: str, before: Sequence[str] = (), **options: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
