@@ -68,14 +68,22 @@ def show_warm(state: str | None) -> int:
 
 
 def describe_warm(state: str, *, is_on: bool) -> list[str]:
-    """Return whether the warm engine is on, which client is used, and what each resident did."""
+    """Return whether the warm engine is on, which client is used, and what each resident did, and how long that took."""
     client = "in C" if find_client() else "in Python, because no C compiler was there at installation"
     residents = list_residents(state)
     lines = [f'hooks.warm is "{"on" if is_on else "off"}"; the client is {client}']
     return [*lines, *map(_describe_resident, residents)] if residents else [*lines, "no warm engine runs"]
 
 
+def _format_mean(resident: ResidentStatus, name: str, count: int) -> str:
+    return f" in {resident.seconds[name] * 1000 / count:.1f} ms each" if count else ""
+
+
 def _describe_resident(resident: ResidentStatus) -> str:
-    events = f"{format_count(resident.answered, 'event')} with nothing to do, {resident.forked} with hooks"
+    kinds = (("answered", resident.answered, "with nothing to do"), ("forked", resident.forked, "with hooks"))
+    parts = [
+        f"{format_count(count, 'event')} {what}{_format_mean(resident, name, count)}" for name, count, what in kinds
+    ]
+    events = ", ".join(parts)
     reasons = "; ".join(f"{reason} ({count})" for reason, count in resident.refused.items())
     return f"process {resident.pid}: answered {events}{f'. Left to the cold path: {reasons}' if reasons else ''}"

@@ -44,8 +44,9 @@ class InstallTarget(Value):
     trust_folder: bool = False
     # Whether tool calls are refused if boathook cannot start: `hooks.broken`.
     refuses_broken: bool = True
-    # The client of the warm engine, if `hooks.warm` is on and there is one.
+    # The client of the warm engine, if that is on (`hooks.warm`) and there is one.
     client: str = ""
+    is_warm: bool = False
 
 
 def find_host_home(setup: Setup, target: InstallTarget) -> str:
@@ -145,8 +146,9 @@ def resolve_install_target(
     untrusted = tuple(path for option, path in folders.items() if option in resolved.untrusted)
     is_trusted = bool(resolved.config)
     settings = build_settings(read_hooks_toml(f"{resolved.config}/hooks.toml", USER)) if is_trusted else Settings()
-    client, refuses = find_client() if settings.warm == "on" else "", settings.broken == "refuse"
-    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder, refuses, client)
+    is_warm, refuses = settings.warm == "on", settings.broken == "refuse"
+    client = find_client() if is_warm else ""
+    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder, refuses, client, is_warm)
 
 
 def _resolve_project(name: str | None) -> str:

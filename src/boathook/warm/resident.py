@@ -61,6 +61,7 @@ class WarmCaller:
         self.options: Options | None = None
         self.data = b""
         self.is_running = False
+        self.begun = 0.0
 
     def close_handles(self) -> None:
         """Close what is the caller's, except for the connection."""
@@ -82,6 +83,8 @@ class Resident:
         self._last_event = self._last_look = time.monotonic()
         self._started = time.time()
         self._counts = {"answered": 0, "forked": 0}
+        # How long they took, in all: from the client's go to the end.
+        self._seconds = {"answered": 0.0, "forked": 0.0}
         self._refusals: dict[str, int] = {}
         self._max_callers = _find_max_callers()
         self._wakeup = socket.socketpair()
@@ -181,6 +184,7 @@ class Resident:
         # A fork that ended by itself has told the client how; without a word the client knows that the engine is broken.
         if os.WIFSIGNALED(status):
             self._send(caller, KILLED + bytes((os.WTERMSIG(status),)))
+        self._seconds["forked"] += time.monotonic() - caller.begun
         self._drop(caller)
 
     # Callers
@@ -251,7 +255,7 @@ class Resident:
             self._drop(caller)
             return
         caller.is_running = True
-        self._last_event = time.monotonic()
+        self._last_event = caller.begun = time.monotonic()
         # Whatever comes now says that the client has ended, so its hooks must end, too.
         self._poll.register(caller.connection.fileno(), select.POLLRDHUP)
         self._handlers[caller.connection.fileno()] = lambda: self._check_client(caller)
@@ -294,6 +298,7 @@ class Resident:
             self._abandon(caller)
             return
         self._counts["answered"] += 1
+        self._seconds["answered"] += time.monotonic() - caller.begun
         self._send(caller, EXITED + b"\0")
         self._drop(caller)
 
@@ -358,6 +363,7 @@ class Resident:
             "pid": os.getpid(),
             "started": self._started,
             **self._counts,
+            "seconds": self._seconds,
             "waiting_forks": len(self._free),
             "running": sum(caller.is_running for caller in self._callers.values()),
             "refused": dict(sorted(self._refusals.items())),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from boathook.core.value import Value
-from boathook.entry.surroundings import PROTOCOL, open_private_folder
+from boathook.entry.surroundings import PROTOCOL, SO_PEERPIDFD, open_private_folder
 from boathook.entry.warm_start import start_resident
 from boathook.warm.resident import ASK_STATUS, ASK_STOP
 from boathook.warm.warm_folder import WARM_FOLDER, connect_socket, list_sockets
@@ -29,6 +29,19 @@ def find_client() -> str:
     return _CLIENT if done.stdout == PROTOCOL + b"\n" else ""
 
 
+def can_be_warm() -> bool:
+    """Whether this system can have a warm engine, and this is not continuous integration."""
+    import socket
+
+    one, other = socket.socketpair()
+    with one, other:
+        try:
+            os.close(one.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
+        except OSError:
+            return False
+    return os.path.exists("/proc/self/ns/time_for_children") and not os.environ.get("CI")
+
+
 class ResidentStatus(Value):
     """What a resident says about itself."""
 
@@ -36,6 +49,8 @@ class ResidentStatus(Value):
     started: float
     answered: int
     forked: int
+    # How long the events of both kinds took in all.
+    seconds: dict[str, float]
     refused: dict[str, int]
 
 
