@@ -82,6 +82,15 @@ def build_client(source: Path, target: Path) -> bool:
 
 class WheelHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def _make_folder(self) -> str:
+        self._folder = tempfile.TemporaryDirectory()
+        return self._folder.name
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         # An editable install finds these folders in the clone.
@@ -91,7 +100,7 @@ class WheelHook(BuildHookInterface[Any]):
             build_data["tag"] = f"py3-none-{platform}"
         elif version == "editable":
             build_client(Path(self.root, CLIENT_SOURCE), Path(self.root, CLIENT_SOURCE).with_name("client"))
-        elif build_client(Path(self.root, CLIENT_SOURCE), client := Path(tempfile.mkdtemp(), "client")):
+        elif build_client(Path(self.root, CLIENT_SOURCE), client := Path(self._make_folder(), "client")):
             build_data["force_include"][str(client)] = "boathook/warm/client"
             # It has a program for this kind of machine.
             build_data["tag"] = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform())}"

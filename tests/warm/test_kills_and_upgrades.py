@@ -13,7 +13,7 @@ import pytest
 
 from boathook.entry import warm_start
 from boathook.warm.source_watch import SourceWatch
-from tests.warm.warm_harness import PACKAGE, Client, TestResident, wait_until
+from tests.warm.warm_harness import PACKAGE, Client, TestResident, wait_for_age
 
 EVENT = ("--event", "PreToolUse", "--broken", "2", "--repair", "start again")
 CALL = {"tool_name": "Shell", "tool_input": {"command": "deploy"}}
@@ -112,8 +112,7 @@ def copied_package(tmp_path) -> Path:
     """A copy of the package, old enough to be certain of."""
     package = tmp_path / "lib/boathook"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    newest = max(path.stat().st_ctime for path in package.rglob("*.py"))
-    wait_until(lambda: time.time() - newest > 2.5, "the age of the copy")
+    wait_for_age(package)
     return package
 
 

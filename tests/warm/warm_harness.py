@@ -51,6 +51,12 @@ def wait_until(condition: Callable[[], object], what: str = "it") -> None:
         time.sleep(0.01)
 
 
+def wait_for_age(package: Path) -> None:
+    """Wait until the files of a package are old enough for a resident to be certain of them."""
+    newest = max(path.stat().st_ctime for path in package.rglob("*.py"))
+    wait_until(lambda: time.time() - newest > 2.5, "the age of a package")
+
+
 def is_running(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -64,12 +70,12 @@ class TestResident:
 
     __test__ = False
 
-    def __init__(self, state: Path, *options: str, package: Path = PACKAGE) -> None:
+    def __init__(self, state: Path, *options: str, package: Path = PACKAGE, python: str = sys.executable) -> None:
         self.state = state
         # How many callers were led here.
         self.asked = 0
         state.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-I", "-S", str(package / "warm/resident_entry.py"), "--state", str(state), *options]
+        words = [python, "-I", "-S", str(package / "warm/resident_entry.py"), "--state", str(state), *options]
         self.process = subprocess.Popen(words, env={}, start_new_session=True, cwd="/", stdin=subprocess.DEVNULL)
         wait_until(lambda: self.find_status() or self.process.poll() is not None, "the start of a resident")
 
@@ -122,6 +128,13 @@ class Client:
 
     def make_command(self, *args: str) -> list[str]:
         return [*self._before, *self._cold, "--state", str(self.project.state), *args]
+
+    def run_words(self, words: Sequence[str], event: object) -> tuple[int, bytes, bytes]:
+        """Run another command in the same surroundings."""
+        env = {name: value for name, value in self.project.environment.items() if name != "CI"}
+        data = json.dumps(event).encode()
+        done = subprocess.run(words, input=data, capture_output=True, cwd=self.project.path, env=env)
+        return done.returncode, done.stdout, done.stderr
 
     def start(self, *args: str, before: Sequence[str] = (), **options: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
