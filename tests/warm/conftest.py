@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.conftest import machine
 from tests.scratch_project import ScratchProject
 from tests.warm.warm_fixtures import patient_client, shared_resident
 from tests.warm.warm_harness import Client, TestResident, compile_client, is_supported
 
-__all__ = ["patient_client", "shared_resident"]
+__all__ = ["machine", "patient_client", "shared_resident"]
 
 # Where there is no warm engine, there is nothing to test.
 collect_ignore_glob = [] if is_supported() else ["test_*.py"]
