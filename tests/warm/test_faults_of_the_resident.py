@@ -387,6 +387,7 @@ def test_a_standby_that_is_killed_is_replaced(project, own_client, resident):
 
 
 def test_it_ends_on_a_signal_and_leaves_nothing_behind(project, resident):
+    wait_until(lambda: resident.find_status()["waiting_forks"] > 0, "a fork that waits")
     children = Path(f"/proc/{resident.process.pid}/task/{resident.process.pid}/children").read_text().split()
     assert children
     assert resident.end() == 0
