@@ -39,7 +39,7 @@ test-faults: $(READY) ## what goes wrong: every row of the fault model, and the 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
 
-test-long: $(READY) ## the longer tests: every vector by the command line, faults in process, type errors, other versions of Python, how time grows with the size of an input, matching without RE2
+test-long: $(READY) ## the longer tests: every vector by the command line, faults in process, type errors, other versions of Python, how time grows with the size of an input, matching without RE2, the warm engine
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
 
 test-installed: $(READY) ## installations: the README word for word, with a wheel, in a clean home; those that are upgraded, moved, broken, repaired

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +58,39 @@ EXTRA_FOLDERS = {
 }
 
 
+CLIENT_SOURCE = "src/boathook/warm/client.c"
+# Set it to build a wheel for every machine, in which Python asks the warm engine.
+WITHOUT_CLIENT_VARIABLE = "BOATHOOK_WITHOUT_CLIENT"
+
+
+def build_client(source: Path, target: Path) -> bool:
+    """Build the client of the warm engine (Linux), linked statically; return whether that was possible and it runs."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if os.environ.get(WITHOUT_CLIENT_VARIABLE) or not compiler or not sysconfig.get_platform().startswith("linux"):
+        return False
+    new = target.with_name("client.new")
+    words = [compiler, "-O2", "-static", "-s", "-o", str(new), str(source)]
+    try:
+        subprocess.run(words, check=True, capture_output=True, timeout=120)
+        subprocess.run([str(new), "--version"], check=True, capture_output=True, timeout=10)
+        new.replace(target)
+    except (OSError, subprocess.SubprocessError):
+        new.unlink(missing_ok=True)
+        return False
+    return True
+
+
 class WheelHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def _make_folder(self) -> str:
+        self._folder = tempfile.TemporaryDirectory()
+        return self._folder.name
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         # An editable install finds these folders in the clone.
@@ -64,3 +98,10 @@ class WheelHook(BuildHookInterface[Any]):
             build_data["force_include"] |= {str(Path(self.root, name)): place for name, place in EXTRA_FOLDERS.items()}
         if platform := os.environ.get(PLATFORM_VARIABLE):
             build_data["tag"] = f"py3-none-{platform}"
+        elif version == "editable":
+            build_client(Path(self.root, CLIENT_SOURCE), Path(self.root, CLIENT_SOURCE).with_name("client"))
+        elif build_client(Path(self.root, CLIENT_SOURCE), client := Path(self._make_folder(), "client")):
+            build_data["force_include"][str(client)] = "boathook/warm/client"
+            # It has a program for this kind of machine.
+            build_data["tag"] = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform())}"
+            build_data["pure_python"] = False

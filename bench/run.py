@@ -270,6 +270,98 @@ def bench_trust(folder: Path, launcher: Launcher, rounds: int, entry_path: Path)
     return [full, light, block, none], text
 
 
+class WarmBench:
+    """A resident of the installed package, and the commands that reach it."""
+
+    def __init__(self, folder: Path, entry_path: Path) -> None:
+        self.folder, self.entry_path, self.state = folder, entry_path, folder / "warm-state"
+        self.state.mkdir(mode=0o700)
+        package = entry_path.parents[1]
+        self.client = folder / "warm-client"
+        compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+        source = str(package / "warm/client.c")
+        subprocess.run([compiler, "-O2", "-static", "-s", "-o", str(self.client), source], check=True)
+        words = [sys.executable, "-I", "-S", str(package / "warm/resident_entry.py"), "--state", str(self.state)]
+        self.process = subprocess.Popen(words, env={}, start_new_session=True)
+        while not list(self.state.glob("warm/*.socket")):
+            if self.process.poll() is not None:
+                sys.exit("bench: the resident did not start")
+            time.sleep(0.05)
+
+    def make_words(self, *before: str, flags: tuple[str, ...] = ()) -> list[str]:
+        cold = [sys.executable, "-I", "-S", str(self.entry_path)]
+        options = ["--trust-all", "--host", "native", "--event", "pre-tool-call", "--state", str(self.state)]
+        return [*before, *cold, *options, *flags]
+
+    def measure_memory(self) -> int:
+        text = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        return next(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Rss:"))
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def measure_rate(folder: Path, data: Path, words: list[str], callers: int = 8, events: int = 40) -> float:
+    """Return how many seconds an event takes if several callers send events at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    launchers = [Launcher(folder) for _ in range(callers)]
+    runs = [launcher.measure(data, *words) for launcher in launchers]
+    with ThreadPoolExecutor(callers) as pool:
+        begun = time.monotonic()
+        list(pool.map(lambda once: [once() for _ in range(events)], runs))
+        took = time.monotonic() - begun
+    for launcher in launchers:
+        launcher.close()
+    return took / (callers * events)
+
+
+def bench_warm(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
+    """Say what an event costs if a resident answers it; the C client may need longer than 50 ms on a busy machine."""
+    warm, python = WarmBench(folder, entry_path), sys.executable
+    bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
+    projects = {count: folder / f"warm-{count}" for count in (10, 20, 1000)}
+    for count, project in projects.items():
+        many_hooks(project, count)
+    blocking, direct = folder / "warm-block", folder / "warm-jq.sh"
+    write_hook(blocking, "words", "Shell", "make deploy", "#!/bin/sh\nexit 2\n")
+    direct.write_text(JQ)
+    direct.chmod(0o755)
+    client = str(warm.client)
+
+    def ask(project: Path, *before: str, code: int = 0, flags: tuple[str, ...] = ()) -> Measure:
+        return launcher.measure(event_file(folder, project), *warm.make_words(*before, flags=flags), code=code)
+
+    block, against = ask(blocking, client, code=2), "`python -I -S -c pass`"
+    pairs = [
+        (Row("warm, none of 20 hooks matches", against, 0.3), ask(projects[20], client), bare),
+        (Row("warm, one `sh` hook blocks, on record", against, 0.9), block, bare),
+        (
+            Row("warm, none of 1,000 hooks matches", "none of 10", 1.3),
+            ask(projects[1000], client),
+            ask(projects[10], client),
+        ),
+        (Row("client in Python, none of 20 hooks matches", against, 1.15), ask(projects[20]), bare),
+        (Row("client in Python, one `sh` hook blocks", against, 1.8), ask(blocking, code=2), bare),
+    ]
+    if shutil.which("jq"):
+        jq = launcher.measure(event_file(folder, blocking), str(direct))
+        pairs.append((Row("warm, one `sh` hook blocks", "a bash + jq hook run directly", 0.4), block, jq))
+    time.sleep(2.5)
+    interleave(rounds, pairs, warm=4)
+    print(f"memory of the resident after 1,000 hooks: {warm.measure_memory() / 2**20:.0f} MB")
+    rate = Row("warm, an event of 8 callers at once, none matches", "cold", 0.2)
+    data, words = event_file(folder, projects[20]), warm.make_words(flags=("--cold",))
+    for _ in range(3):
+        rate.ours.append(measure_rate(folder, data, warm.make_words(client)))
+        rate.theirs.append(measure_rate(folder, data, words))
+    warm.close()
+    fallback = Row("client with nobody listening, none matches", "`hook_entry.py` alone", 1.05)
+    interleave(rounds, [(fallback, ask(projects[20], client), ask(projects[20], flags=("--cold",)))])
+    return [*[row for row, _, _ in pairs], rate, fallback]
+
+
 def bench_entry(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:
     python = sys.executable
     bare = launcher.measure(Path("/dev/null"), python, "-I", "-S", "-c", "pass")
@@ -724,7 +816,13 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
     )
 
 
-BENCHES = {"entry": bench_entry, "hosts": bench_hosts, "sources": bench_sources, "packs": bench_packs}
+BENCHES = {
+    "entry": bench_entry,
+    "hosts": bench_hosts,
+    "sources": bench_sources,
+    "packs": bench_packs,
+    "warm": bench_warm,
+}
 
 
 def bench_only(rows: str, folder: Path, launcher: Launcher, rounds: int) -> list[Row]:
@@ -764,6 +862,7 @@ def main() -> None:
         rows += bench_hosts(folder, launcher, options.rounds, entry_path)
         rows += bench_sources(folder, launcher, options.rounds, entry_path)
         rows += bench_packs(folder, launcher, min(options.rounds, 30), entry_path)
+        rows += bench_warm(folder, launcher, options.rounds, entry_path)
         rows += bench_selection(options.rounds)
         rows += bench_reading(options.rounds)
         rows += bench_stack(options.rounds)

@@ -360,7 +360,7 @@ def _run(host: str) -> Callable[[bytes], tuple[int, bytes]]:
         home = scratch()
         arguments = ["--host", host, "--project", home]
         with _patched(lines, {b"HOME": home.encode(), b"PATH": b"/usr/bin:/bin"}):
-            fast_path._find_answer(parse_options(arguments), data)
+            fast_path.find_answer(parse_options(arguments), data)
             code = run_once.main(arguments, data)
         return code, b"".join(lines)
 

@@ -462,6 +462,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             "pack?": {"anyOf": [{"type": "null"}, _make_object({"name": _TEXT, "text": _TEXT})]},
             "hook_files?": _make_list(_HOOK_FILE),
             "sources?": _TEXTS,
+            "turns_warm_on?": _FLAG,
             "todo?": _TEXTS,
             "planned?": _make_list(_make_object({"subject": _TEXT, "text": _TEXT, "files": _TEXTS})),
             "warnings?": _TEXTS,
@@ -539,8 +540,15 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
         "What was changed for an agent, and what is lost with it.", {**_INSTALLATION, "warnings": _TEXTS}
     ),
     "status": _make_output(
-        "Which agents call boathook; `ok` is false if any installation does not work. `unlocked_until` is the end of a pause.",
-        {"ok": _FLAG, "hosts": _make_list(_HOST_STATUS), "notes": _TEXTS, "unlocked_until": _TEXT_OR_NULL},
+        "Which agents call boathook; `ok` is false if any installation does not work. `unlocked_until` is the end of a pause, "
+        "`warm` describes the warm engine, where it is on.",
+        {
+            "ok": _FLAG,
+            "hosts": _make_list(_HOST_STATUS),
+            "notes": _TEXTS,
+            "unlocked_until": _TEXT_OR_NULL,
+            "warm": _TEXTS,
+        },
     ),
     "hosts": _make_output("The agents, and what hooks can do in each.", {"hosts": _make_list(_HOST)}),
     "events": _make_output("The events.", {"events": _make_list(_EVENT)}),

@@ -12,6 +12,7 @@ from boathook.engine import Engine, EngineParts, TracingRunner
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Recorder
 from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
+from boathook.process.reaper import has_caller_process
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
 from boathook.sources.source import SOURCES, choose_sources
@@ -268,6 +269,8 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     spawn = prepare_own_process()
     settings = catalog.settings
     origin = {"host": sender.dialect.name, "project": catalog.project, "folder": locations.start}
+    if has_caller_process():
+        origin["path"] = "warm"
     recorder = Recorder(
         locations.state,
         origin,

@@ -110,6 +110,9 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "run": CommandRow(
             "run:run_event", "Run the hooks of one event; this is what agents call", changes_guards=False
         ),
+        "warm": CommandRow(
+            "warm:warm_group", "Keep an engine in memory that answers events faster", changes_guards=False
+        ),
         "agent": CommandRow("agent:run_agent", "Run a small coding agent under your hooks", changes_guards=False),
         "help": CommandRow("help:show_help", "Show the help of a command", changes_guards=False),
         "version": CommandRow("help:show_version", "Show the version of boathook", changes_guards=False),

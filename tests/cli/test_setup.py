@@ -296,7 +296,8 @@ def test_at_a_terminal_a_person_is_asked_once_and_once_about_other_hooks(machine
     code, out = run_boathook(machine, ["setup", "--no-pack"], [""])
     assert (code, out.endswith("Set this up? [y/N]: \nNothing was changed: you answered no.\n")) == (1, True)
     assert everything(machine) == {**before, **ignore_cache(machine)}
-    code, out = run_boathook(machine, ["setup", "--no-pack"], ["y", "y"])
+    # The last question is whether to keep an engine in memory, where that is possible.
+    code, out = run_boathook(machine, ["setup", "--no-pack"], ["y", "y", "n"])
     assert (code, out.count("[y/N]: y")) == (0, 2)
     assert "Run the hooks of Cursor in your other agents, too? [y/N]: y" in out
     assert "sources" in (machine.config / "hooks.toml").read_text()

@@ -65,8 +65,8 @@ def environment(wheel: Path, tmp_path: Path) -> dict[str, str]:
 def play_block(language: str, text: str, folder: Path, environment: Mapping[str, str]) -> str:
     """Run a block as its reader would; return what it printed."""
     if language == "shell":
-        # They are typed at a terminal; the one question is whether to go on.
-        code, printed = run_at_terminal(["bash", "-euc", text], ["y"], cwd=folder, env=environment)
+        # They are typed at a terminal; the questions are whether to go on, and where it can, whether to keep an engine in memory.
+        code, printed = run_at_terminal(["bash", "-euc", text], ["y", "n"], cwd=folder, env=environment)
     else:
         python = str(Path(environment["HOME"], ".local/share/pipx/venvs/boathook/bin/python"))
         argv = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [python, "-c"]}[language]

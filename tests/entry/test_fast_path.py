@@ -43,7 +43,7 @@ from boathook.core.outcome import Outcome
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_host_dialect
-from boathook.entry.fast_path import FILE_TOOLS, _may_be_patch, _prove_nothing_to_do, _read_fast_options
+from boathook.entry.fast_path import FILE_TOOLS, _may_be_patch, _prove_nothing_to_do, read_fast_options
 from boathook.entry.options import Options, parse_options
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_names import list_tool_names
@@ -503,6 +503,6 @@ FAST_OPTIONS = {
 
 @pytest.mark.parametrize(("args", "expected"), FAST_OPTIONS.items())
 def test_only_a_plain_command_line_is_answered_on_the_fast_path(args, expected):
-    options = _read_fast_options(list(args))
+    options = read_fast_options(list(args))
     found = None if options is None else vars(options)
     assert found == (None if expected is None else {**vars(Options()), **expected})

@@ -23,7 +23,8 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from tests import forked
-from tests.scratch_project import ScratchProject
+from tests.scratch_project import HOOK_ENTRY, ScratchProject
+from tests.warm.warm_harness import TestResident
 
 HERE = Path(__file__).resolve().parent
 GRACE = 0.5
@@ -39,6 +40,7 @@ MARK = "FAULT_MARK"
 # The kernel keeps so many bytes of the name of a process.
 NAME_LENGTH = 15
 WAYS = ("in process", "by command")
+WARM_WAY = "by the warm engine"
 TOOL_CALL = {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}}
 ORDINARY = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "TMPDIR")
 
@@ -98,6 +100,8 @@ class FaultProject(ScratchProject):
 
     def __init__(self, base: Path) -> None:
         super().__init__(base, trust_all=True)
+        self.warm_client = ""
+        self.resident: TestResident | None = None
         self.mark = f"fault-{uuid.uuid4().hex}"
         # What ran before cannot carry the mark, and need not be read each time.
         self.older = frozenset(os.listdir("/proc"))
@@ -155,7 +159,23 @@ class FaultProject(ScratchProject):
 
     def fire(self, way: str = WAYS[0], event: dict[str, Any] | None = None, **options: Any) -> Result:
         """Send an event one way and return the result."""
+        # Code that makes a host of some kind needs a process of its own.
+        if way == WARM_WAY and not options.get("host"):
+            return self.fire_by_resident(event, **options)
         return self.fire_in_process(event, **options) if way == WAYS[0] else self.fire_by_command(event, **options)
+
+    def fire_by_resident(self, event: dict[str, Any] | None = None, *, limit: float = HARD_LIMIT, **_: Any) -> Result:
+        """Send an event through the client of the warm engine."""
+        assert self.resident
+        self.resident.lead_here(self.state)
+        before = self.resident.count_events()
+        words = ("--state", str(self.state), "--trust-all", "--project", str(self.path), "--json")
+        argv = [self.warm_client, sys.executable, "-I", "-S", HOOK_ENTRY, *words]
+        line = self.make_stdin(event)
+        ended = watched(argv, self.environment, cwd=self.path, data=line, limit=limit, close_fds=True)
+        assert self.resident.count_events() == before + 1
+        assert ended.code == 0, ended.stderr.decode("utf-8", "replace")
+        return Result(json.loads(ended.stdout), growth=ended.growth)
 
     def fire_in_process(
         self, event: dict[str, Any] | None = None, *, host: str = "", limit: float = HARD_LIMIT

@@ -15,7 +15,7 @@ from boathook.catalog_cache.format import load_compiled
 from boathook.catalog_cache.write import write_compiled
 from boathook.cli.commands import cli
 from boathook.core.hook import ERROR, USER
-from boathook.entry.fast_path import _find_answer
+from boathook.entry.fast_path import find_answer
 from boathook.entry.options import parse_options
 from boathook.hosts.setup import load_setup
 from boathook.install.command_line import make_command_line
@@ -70,7 +70,7 @@ def keep() -> None:
 
 def answer(tool: str) -> bytes | None:
     call = {"event_type": "pre-tool-call", "tool_name": tool, "tool_input": {"command": "ls"}}
-    return _find_answer(parse_options(["--trust-all"]), json.dumps(call).encode())
+    return find_answer(parse_options(["--trust-all"]), json.dumps(call).encode())
 
 
 def run(*args: str) -> str:

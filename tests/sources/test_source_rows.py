@@ -18,7 +18,7 @@ from boathook.core.event import find_kind
 from boathook.core.hook import ARMED, GONE, MODIFIED, PROJECT, UNTRUSTED, USER, Command, Hook
 from boathook.core.matcher import Matcher, compile_pattern
 from boathook.dialects.dialect import find_hook_dialect
-from boathook.entry.fast_path import _find_answer
+from boathook.entry.fast_path import find_answer
 from boathook.entry.options import list_flags, parse_options
 from boathook.errors import UsageError
 from boathook.hosts.setup import load_setup
@@ -207,11 +207,11 @@ def test_the_fast_path_knows_its_hooks(project, toys):
     path = toys(PROJECT, theirs=GUARD)
     data = {tool: json.dumps({**CALL, "tool_name": tool}).encode() for tool in ("Shell", "Read")}
     keep(project)
-    assert [_find_answer(parse_options(["--trust-all"]), data[tool]) for tool in data] == [None, b""]
-    assert _find_answer(parse_options(["--trust-all", "--without", "toy"]), data["Read"]) is None
+    assert [find_answer(parse_options(["--trust-all"]), data[tool]) for tool in data] == [None, b""]
+    assert find_answer(parse_options(["--trust-all", "--without", "toy"]), data["Read"]) is None
     path.write_text("{}")
     assert load_compiled(locate(trust_all=True)) is None
-    assert _find_answer(parse_options(["--trust-all"]), data["Read"]) is None
+    assert find_answer(parse_options(["--trust-all"]), data["Read"]) is None
 
 
 def keep(project) -> None:

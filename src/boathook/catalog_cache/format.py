@@ -34,10 +34,13 @@ O_FLAGS = system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONB
 class Compiled:
     def __init__(self, head: "dict[str, Any]", body: "memoryview") -> None:
         self.head, self._body = head, body
+        self._sections: dict[str, Any] = {}
 
     def section(self, name: str) -> "Any":
-        start, end = self.head["sections"][name]
-        return marshal.loads(self._body[start:end])
+        if name not in self._sections:
+            start, end = self.head["sections"][name]
+            self._sections[name] = marshal.loads(self._body[start:end])
+        return self._sections[name]
 
     def restore(self, kind: "EventKind") -> "Catalog":
         from boathook.core.catalog import Catalog, Settings
@@ -112,8 +115,45 @@ def list_fixed_paths(locations: "Locations") -> "list[str]":
     return paths
 
 
+class _KeptCatalogues:
+    """What the warm engine has read, by the stamp of the file. Every other process reads a catalogue once."""
+
+    LIMIT = 16
+    is_on = False
+    by_path: "dict[str, tuple[Stamp, Compiled]]" = {}  # noqa: RUF012
+
+
+def keep_catalogues() -> None:
+    """Keep what is read from now on in memory. Whether it is fresh is looked at every time nevertheless."""
+    _KeptCatalogues.is_on = True
+
+
 def read_compiled(path: str, key: "tuple[object, ...]") -> "Compiled | None":
-    data = _read(path)
+    compiled = _read_kept(path) if _KeptCatalogues.is_on else _parse(_read(path))
+    if compiled is None or compiled.head["key"] != key:
+        return None
+    return compiled if _is_fresh(compiled.head["watch"]) else None
+
+
+def _read_kept(path: str) -> "Compiled | None":
+    """Return what is in memory, if the file is still that one: it is only ever replaced, never written to (`write_private`)."""
+    try:
+        found = system.stat(path, follow_symlinks=False)
+    except (OSError, ValueError):
+        return None
+    stamp, kept = (found.st_ctime_ns, found.st_size, found.st_ino), _KeptCatalogues.by_path
+    if path not in kept or kept[path][0] != stamp:
+        compiled = _parse(_read(path))
+        kept.pop(path, None)
+        if compiled is None:
+            return None
+        if len(kept) >= _KeptCatalogues.LIMIT:
+            kept.clear()
+        kept[path] = stamp, compiled
+    return kept[path][1]
+
+
+def _parse(data: "bytes | None") -> "Compiled | None":
     if data is None or not data.startswith(MAGIC):
         return None
     start = len(MAGIC) + 8
@@ -122,9 +162,7 @@ def read_compiled(path: str, key: "tuple[object, ...]") -> "Compiled | None":
         return None
     size = int.from_bytes(data[start : start + 4], "little")
     head = marshal.loads(view[start + 4 : start + 4 + size])
-    if head["version"] != VERSION or head["key"] != key:
-        return None
-    return Compiled(head, view[start + 4 + size :]) if _is_fresh(head["watch"]) else None
+    return Compiled(head, view[start + 4 + size :]) if head["version"] == VERSION else None
 
 
 def _is_fresh(watch: "Iterable[tuple[str, Stamp]]") -> bool:

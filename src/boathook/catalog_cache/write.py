@@ -43,6 +43,7 @@ def write_compiled(
         "with_tool": tuple(kind.name for kind in KINDS if kind.has_tool),
         "reset_kinds": tuple(kind.name for kind in RESET_KINDS),
         "settings": catalog.settings.to_tuple(),
+        "is_warm": catalog.settings.warm == "on",
         "diagnostics": tuple(diagnostic.to_tuple() for diagnostic in catalog.diagnostics),
         "counts": catalog.counts,
         "is_judged": catalog.is_judged,

@@ -9,6 +9,7 @@ from typing import Any
 
 from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
+from boathook.cli.warm import describe_warm
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, USER, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
@@ -32,6 +33,7 @@ from boathook.sources.own_commands import find_own_path, is_own_command
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.programs import find_program
 from boathook.trust.store import TrustStore
+from boathook.warm.resident_control import list_residents
 
 GOOD = "ok"
 # Exit codes of a shell: not executable, not found.
@@ -68,6 +70,7 @@ def examine_machine(
         _examine_pattern_engine(),
         *_examine_sandboxes(levels),
         *_examine_ledger(state),
+        *_examine_warm(catalog, state),
         *examine_files(catalog, trust),
         *_examine_built_in(catalog, state),
         *_examine_settings_calls(
@@ -126,6 +129,13 @@ def _examine_ledger(state: str) -> list[HealthFinding]:
         text = f"other users can write to {state}: they can remove or replace records"
         findings.append(HealthFinding(WARNING, "ledger", text, f"chmod go-w {state}"))
     return findings
+
+
+def _examine_warm(catalog: Catalog, state: str) -> list[HealthFinding]:
+    """Say what the warm engine does, where it is on or runs."""
+    lines = describe_warm(state, is_on=catalog.settings.warm == "on")
+    is_used = catalog.settings.warm == "on" or list_residents(state)
+    return [HealthFinding(GOOD, "warm engine", ". ".join(lines))] if is_used else []
 
 
 def examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:

@@ -50,7 +50,8 @@ def describe_dispatch(
         yield f"  sha256  {record['input_sha256']}", "dim"
     style = DECISION_STYLES.get(record["decision"], "")
     after = f", after {record['ms']} ms" if has_times else ""
-    yield f"decision: {record['decision']}{_name_deciders(record)}{after}", style or "bold"
+    way = f", by the {record['path']} engine" if record.get("path") else ""
+    yield f"decision: {record['decision']}{_name_deciders(record)}{after}{way}", style or "bold"
     for text in record["reasons"]:
         yield from ((f"  because {line}", "") for line in text.splitlines())
     yield "hooks, in the order they ran:" if record["hooks"] else "no hook ran", ""

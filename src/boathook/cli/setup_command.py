@@ -21,8 +21,8 @@ from boathook.cli.setup_display import (
     print_results,
     print_step,
 )
-from boathook.cli.setup_plan import AgentStep, SetupPlan, plan_agents, plan_setup, plan_sources
-from boathook.cli.setup_steps import StepResult, apply_setup, enable_sources, probe_setup
+from boathook.cli.setup_plan import AgentStep, SetupPlan, plan_agents, plan_setup, plan_sources, plan_warm
+from boathook.cli.setup_steps import StepResult, apply_setup, enable_sources, probe_setup, turn_warm_on
 from boathook.cli.setup_undo import UndoStep, apply_undo, plan_undo
 from boathook.cli.show import echo, echo_wrapped, format_count, print_json, print_warning, show_progress
 from boathook.cli.terminal import confirm_action
@@ -30,7 +30,9 @@ from boathook.core.value import Value
 from boathook.errors import ConfigError, UsageError
 from boathook.hosts.setup import load_setup
 from boathook.install.setup_record import SetupStore
+from boathook.packs.pack_places import find_user_packs
 from boathook.sources.source import SOURCES
+from boathook.warm.resident_control import can_be_warm
 
 _OFFERED_SOURCES = [source.without for source in SOURCES if not source.is_default]
 
@@ -55,6 +57,7 @@ class SetupOptions(Value):
     metavar="NAME",
     help=f"Run the hooks of this agent's own files in every agent ({', '.join(_OFFERED_SOURCES)}); may be repeated.",
 )
+@click.option("--warm", is_flag=True, help="Keep an engine in memory that answers events faster (Linux 6.5).")
 @click.option("--undo", is_flag=True, help="Take back what setup did, and nothing else.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -64,6 +67,7 @@ def set_up(
     hosts: tuple[str, ...],
     no_pack: bool,
     sources: tuple[str, ...],
+    warm: bool,
     undo: bool,
     dry_run: bool,
     yes: bool,
@@ -75,8 +79,9 @@ def set_up(
     Finds the agents (their program is on your PATH, or their folder is there), makes each of them call boathook, adds
     the standard pack of guards, and fires everything once. You see first what would be done, and are asked once;
     without a terminal, nothing is written unless you pass --yes. Hooks that you have in the files of agents stay as
-    they are; you are asked whether they should run in your other agents as well. A second run does only what is
-    missing. --undo takes it all back: files that are unchanged since are restored byte for byte.
+    they are; you are asked whether they should run in your other agents as well, and whether an engine should stay in
+    memory (boathook warm). A second run does only what is missing. --undo takes it all back: files that are unchanged
+    since are restored byte for byte.
 
     \b
     Exit codes: 0 everything is set up, 1 something is not.
@@ -90,8 +95,8 @@ def set_up(
     """
     options = SetupOptions(resolve_state(state), yes, dry_run, as_json)
     if undo:
-        if hosts or sources or no_pack:
-            raise UsageError("--undo takes back everything: it takes neither --agent nor --source nor --no-pack")
+        if hosts or sources or no_pack or warm:
+            raise UsageError("--undo takes back everything: it takes no --agent, --source, --no-pack or --warm")
         return _undo(options)
     plan = plan_setup(state, hosts=hosts, with_pack=not no_pack)
     if not plan.agents:
@@ -101,7 +106,9 @@ def set_up(
         )
     if sources:
         plan = plan.replace(sources=plan_sources(sources))
-    return _set_up(plan, options)
+    if warm and not can_be_warm():
+        raise ConfigError("the warm engine needs Linux 6.5 or newer, and is not for continuous integration")
+    return _set_up(plan.replace(turns_warm_on=warm and plan_warm() is not None), options)
 
 
 def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
@@ -112,9 +119,10 @@ def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
         require_person(options.state, files=_list_files(plan))
         if not confirm_change("Set this up?", yes=options.yes):
             return 1
-        plan = _offer_sources(plan, options)
+        plan = _offer_warm(_offer_sources(plan, options), options)
         steps = _run_steps(enable_sources(plan, options.state), options, "writing")
-        if plan.sources is not None:
+        steps += _run_steps(turn_warm_on(plan, options.state), options, "writing")
+        if plan.sources is not None or plan.turns_warm_on:
             plan = plan.replace(agents=plan_agents([step.agent for step in plan.agents], options.state))
         steps += _run_steps(apply_setup(plan, options.state), options, "writing")
         steps += _run_steps(
@@ -154,9 +162,18 @@ def _offer_sources(plan: SetupPlan, options: SetupOptions) -> SetupPlan:
     return plan
 
 
+def _offer_warm(plan: SetupPlan, options: SetupOptions) -> SetupPlan:
+    """Ask whether the warm engine should be on; --yes alone does not turn it on."""
+    if plan.turns_warm_on or options.yes or options.as_json or not can_be_warm() or plan_warm() is None:
+        return plan
+    question = "Keep an engine in memory, which answers events faster and ends after 15 idle minutes?"
+    return plan.replace(turns_warm_on=confirm_action(question, default=False))
+
+
 def _list_files(plan: SetupPlan) -> list[str]:
     files = [change.path for step in plan.agents if step.plan for change in step.plan.changes]
     files += [plan.pack.place.packs_folder, plan.pack.place.lock_path] if plan.pack else []
+    files += [find_user_packs().config_path] if plan.turns_warm_on else []
     return [*files, *([plan.sources.path] if plan.sources else [])]
 
 
@@ -194,6 +211,7 @@ def _print_json(
             "pack": pack,
             "hook_files": [file.to_dict() for file in plan.files],
             "sources": list(plan.sources.names) if plan.sources else [],
+            "turns_warm_on": plan.turns_warm_on,
             "steps": [step.to_json() for step in steps],
             "todo": [*list_next_steps(plan, results), *list_offers(plan.files)],
         }

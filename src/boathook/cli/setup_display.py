@@ -55,6 +55,9 @@ def print_plan(plan: SetupPlan) -> None:
         echo_wrapped(
             f"  {names}  add to {path}, and write the entries of the agents again, because they name its folder"
         )
+    if plan.turns_warm_on:
+        echo("Warm engine:", "bold")
+        echo_wrapped("  turn it on in your hooks.toml: a process that stays in memory answers events faster")
     if plan.files:
         echo("Hooks that you have already:", "bold")
         for file in plan.files:

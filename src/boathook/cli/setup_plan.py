@@ -20,7 +20,8 @@ from boathook.install.plan import InstallPlan, plan_install
 from boathook.install.preconditions import check_preconditions
 from boathook.install.present_agents import PresentAgent, find_agent_evidence, find_present_agents
 from boathook.install.registry import InstallRegistry
-from boathook.install.source_switch import read_sources, write_sources
+from boathook.install.setup_record import WarmChange
+from boathook.install.source_switch import is_warm_on, read_sources, write_sources, write_warm
 from boathook.install.status import has_entries
 from boathook.packs.pack_folder import PackContent, read_source_content
 from boathook.packs.pack_places import PackPlace, find_user_packs
@@ -86,11 +87,13 @@ class SetupPlan(Value):
     pack: PackStep | None
     files: tuple[HookFile, ...]
     sources: SourceStep | None = None
+    # Whether the user's hooks.toml should turn the warm engine on, which it does not yet.
+    turns_warm_on: bool = False
 
     @property
     def has_work(self) -> bool:
         adds_pack = self.pack is not None and self.pack.content is not None
-        return adds_pack or self.sources is not None or any(step.has_work for step in self.agents)
+        return adds_pack or self.sources is not None or self.turns_warm_on or any(step.has_work for step in self.agents)
 
     @property
     def problems(self) -> list[str]:
@@ -164,6 +167,19 @@ def _describe_use(hooks: list[Hook]) -> str:
 
 def _describe_unused_file(file: UnusedFile) -> HookFile:
     return HookFile(file.path, file.count, f"only in {file.title}", file.source, file.title)
+
+
+def plan_warm() -> WarmChange | None:
+    """Return how the user's hooks.toml turns the warm engine on, None if it does already; ConfigError if it cannot be edited."""
+    path = find_user_packs().config_path
+    try:
+        before = read_text(path) if may_exist(path) else None
+        return None if is_warm_on(before or "") else WarmChange(path, before, write_warm(before or "", "on"))
+    except FileError as error:
+        raise ConfigError(f"{path} {error}. Nothing was changed") from None
+    except EditError as error:
+        fix = 'Write warm = "on" under [hooks] yourself'
+        raise ConfigError(f"{path}, line {error.line}: {error.message}. {fix}") from None
 
 
 def plan_sources(names: Sequence[str]) -> SourceStep | None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from boathook.assembly import load_catalog
 from boathook.cli.doctor_machine import GOOD, HealthFinding, examine_installation
-from boathook.cli.setup_plan import AgentStep, PackStep, SetupPlan, SourceStep
+from boathook.cli.setup_plan import AgentStep, PackStep, SetupPlan, SourceStep, plan_warm
 from boathook.cli.show import format_count, shorten_path
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, ERROR, USER
@@ -26,6 +26,9 @@ from boathook.install.setup_record import SetupStore, SourceChange
 from boathook.install.source_switch import read_sources, remove_sources
 from boathook.packs.pack_folder import PackContent
 from boathook.system.files import may_exist
+
+# The subject of the step.
+WARM_ENGINE = "warm engine"
 
 
 class StepResult(Value):
@@ -45,6 +48,24 @@ def enable_sources(plan: SetupPlan, state: str) -> Iterator[StepResult]:
         yield try_step(
             ", ".join(plan.sources.names), functools.partial(_write_sources, plan.sources, SetupStore(state))
         )
+
+
+def turn_warm_on(plan: SetupPlan, state: str) -> Iterator[StepResult]:
+    """Turn the warm engine on, before the agents are installed: their command then starts its client."""
+    if plan.turns_warm_on:
+        yield try_step(WARM_ENGINE, functools.partial(_write_warm, SetupStore(state)))
+
+
+def _write_warm(store: SetupStore) -> str:
+    change, record = plan_warm(), store.read()
+    if change is None:
+        return "was on already"
+    folders = find_missing_folders(os.path.dirname(change.path))
+    store.write(record.replace(warm=change, folders=tuple(dict.fromkeys((*record.folders, *folders)))))
+    os.makedirs(os.path.dirname(change.path), exist_ok=True)
+    path = os.path.realpath(change.path)
+    replace_file(path, change.after.encode(), find_mode(path))
+    return f'the next event starts it: warm = "on" in {change.path}'
 
 
 def apply_setup(plan: SetupPlan, state: str) -> Iterator[StepResult]:

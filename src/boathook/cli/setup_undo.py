@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 
-from boathook.cli.setup_steps import StepResult, try_step
+from boathook.cli.setup_steps import WARM_ENGINE, StepResult, try_step
 from boathook.core.hook import USER
 from boathook.core.value import Value
 from boathook.errors import ConfigError
@@ -18,13 +18,14 @@ from boathook.install.installed_targets import list_installed_targets
 from boathook.install.json_edit import EditError
 from boathook.install.plan import InstallPlan, plan_install, plan_removal
 from boathook.install.registry import InstallRegistry
-from boathook.install.setup_record import SetupRecord, SetupStore, SourceChange
-from boathook.install.source_switch import remove_sources
+from boathook.install.setup_record import SetupRecord, SetupStore, SourceChange, WarmChange
+from boathook.install.source_switch import remove_sources, write_warm
 from boathook.install.status import INSTALLED_STATUS, find_status
 from boathook.packs.pack_change import find_edited_files
 from boathook.packs.pack_places import find_user_packs
 from boathook.sources.pack_lock import read_lock
 from boathook.system.files import FileError, may_exist, read_text
+from boathook.warm.resident_control import stop_residents
 
 
 class UndoStep(Value):
@@ -48,8 +49,11 @@ def plan_undo(state: str, record: SetupRecord) -> Iterator[UndoStep | StepResult
             yield _plan_host_removal(host, state, registry)
         except ConfigError as error:
             yield StepResult(host, is_ok=False, text=str(error))
-    if record.sources is not None:
-        yield _plan_source_removal(record.sources, state)
+    warm = [_plan_warm_removal(record.warm, state)] if record.warm else []
+    sources = [_plan_source_removal(record.sources, state)] if record.sources else []
+    # What was written last is taken back first, so that both can be byte for byte.
+    is_warm_older = record.warm and record.sources and record.sources.before == record.warm.after
+    yield from (*sources, *warm) if is_warm_older else (*warm, *sources)
 
 
 def apply_undo(steps: list[UndoStep], record: SetupRecord, store: SetupStore) -> Iterator[StepResult]:
@@ -112,12 +116,28 @@ def _plan_source_removal(change: SourceChange, state: str) -> UndoStep:
     return UndoStep("sources", text, (change.path,), apply, lambda record: record.replace(sources=None))
 
 
+def _plan_warm_removal(change: WarmChange, state: str) -> UndoStep:
+    text = f"take warm out of {change.path}, and end the warm engine"
+    apply = functools.partial(_undo_warm, change, InstallRegistry(state))
+    return UndoStep(WARM_ENGINE, text, (change.path,), apply, lambda record: record.replace(warm=None))
+
+
+def _undo_warm(change: WarmChange, registry: InstallRegistry) -> str:
+    text = _restore_and_reinstall(registry, functools.partial(_restore_warm, change))
+    stop_residents(registry.state)
+    return text
+
+
 def _undo_sources(change: SourceChange, registry: InstallRegistry) -> str:
-    """Restore the sources, and write the entries of agents that stay installed again, because they name their folders."""
+    return _restore_and_reinstall(registry, functools.partial(_restore_sources, change))
+
+
+def _restore_and_reinstall(registry: InstallRegistry, restore: Callable[[], str]) -> str:
+    """Restore hooks.toml, and write the entries of agents that stay installed again, because its settings are in them."""
     setups = [setup for setup, target in list_installed_targets(registry, None) if target.scope == USER]
     target = resolve_install_target(USER, None, registry.state)
     healthy = [setup for setup in setups if find_status(setup, target, registry).state == INSTALLED_STATUS]
-    text = _restore_sources(change)
+    text = restore()
     for setup in healthy:
         plan = plan_install(setup, resolve_install_target(USER, None, registry.state), registry)
         if not plan.is_empty:
@@ -126,6 +146,15 @@ def _undo_sources(change: SourceChange, registry: InstallRegistry) -> str:
 
 
 def _restore_sources(change: SourceChange) -> str:
+    edit = functools.partial(remove_sources, added=change.added, had_list=change.had_list)
+    return _restore_text(change, edit, f"Take {', '.join(change.added)} out of `sources` yourself", "are as before")
+
+
+def _restore_warm(change: WarmChange) -> str:
+    return _restore_text(change, lambda text: write_warm(text, None), "Remove `warm` yourself", "is as before")
+
+
+def _restore_text(change: SourceChange | WarmChange, edit: Callable[[str], str], fix: str, done: str) -> str:
     """Restore a hooks.toml byte for byte if it is as setup left it; else take out only what setup added."""
     if change.path != find_user_packs().config_path:
         raise ConfigError(f"{change.path} is not your hooks.toml, which is {find_user_packs().config_path}")
@@ -134,12 +163,11 @@ def _restore_sources(change: SourceChange) -> str:
         now = read_text(path) if may_exist(path) else None
         if now is None:
             return "the file is gone already"
-        edited = remove_sources(now, change.added, had_list=change.had_list)
+        edited = edit(now)
         after = change.before if now == change.after else edited
     except FileError as error:
         raise ConfigError(f"{path} {error}") from None
     except EditError as error:
-        fix = f"Take {', '.join(change.added)} out of `sources` yourself"
         raise ConfigError(f"{path}, line {error.line}: {error.message}. {fix}") from None
     replace_file(path, None if after is None else after.encode(), find_mode(path))
-    return "are as before"
+    return done

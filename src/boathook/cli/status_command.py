@@ -12,6 +12,7 @@ from boathook.assembly import locate, resolve_state
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.install import load_all_hooks
 from boathook.cli.show import echo, echo_wrapped, print_json, print_table, shorten_path
+from boathook.cli.warm import describe_warm
 from boathook.core.hook import PROJECT, USER
 from boathook.hosts.setup import Setup, list_setups
 from boathook.install import status as host_status
@@ -23,6 +24,7 @@ from boathook.ledger.writer import make_timestamp
 from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.sources.double_hooks import describe_doubles, find_double_hooks
 from boathook.sources.source import find_source
+from boathook.warm.resident_control import list_residents
 
 _STATUS_STYLES = {host_status.INSTALLED_STATUS: "green", ABSENT_STATUS: "dim"}
 _COLUMNS = ("HOST", "SCOPE", "STATE", "PROGRAM", "RUNS ITSELF", "FILE")
@@ -55,16 +57,25 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     enabled = locate(project, state=state).sources
     notes += host_status.describe_ways(statuses, [find_source(folders.name) for folders in enabled])
     notes += filter(None, [describe_doubles(find_double_hooks(load_all_hooks(project, state)))])
+    warm = _describe_warm_use(registry.state, target)
     is_healthy = all(status.state in host_status.HEALTHY_STATUSES for status in statuses)
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
         until = make_timestamp(unlock_end) if unlock_end else None
-        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes, "unlocked_until": until})
+        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes, "unlocked_until": until, "warm": warm})
     else:
         _print_statuses(statuses, notes, target, present)
+        for line in warm:
+            echo(f"warm engine: {line}", "dim")
         if unlock_end:
             echo(f"Self-protection is {describe_pause(unlock_end)}", "bold yellow")
     return int(not is_healthy)
+
+
+def _describe_warm_use(state: str, target: InstallTarget) -> list[str]:
+    """Return which way events are answered, and how long that takes, where the warm engine is on or runs."""
+    is_used = target.is_warm or bool(list_residents(state))
+    return describe_warm(state, is_on=target.is_warm) if is_used else []
 
 
 def _status_to_json(setup: Setup, statuses: list[HostStatus]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Settings(Value):
     record: str = "summary"
     degraded: str = "report"
     broken: str = "refuse"
+    warm: str = "off"
     # Which sources are read where: see `boathook.sources.source.choose_sources`. None if only the defaults are.
     source_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
 

@@ -44,12 +44,14 @@ NO_SEPARATORS = {ord(sign): " " for sign in ";|&()<=,!:@"}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from boathook.entry.options import Options
 
 
-def enter(args: "list[str]") -> "NoReturn":
+def enter(args: "list[str]", data: "bytes | None" = None, leave: "Callable[[int], object] | None" = None) -> "NoReturn":
+    """Answer one event; the warm engine has read the input already, and leaves in its own way."""
     if args[:1] == ["--supervise"]:
         _find_libraries()
         from boathook.assembly import supervise_async_hook
@@ -61,14 +63,16 @@ def enter(args: "list[str]") -> "NoReturn":
         from boathook.process.remote_hooks import run_remote_hook
 
         system._exit(run_remote_hook())
-    options = _read_fast_options(args)
+    leave = leave or _end_cold
+    options = read_fast_options(args)
     try:
-        data = _read_all() if options is not None else None
+        if data is None and options is not None:
+            data = _read_all()
     except KeyboardInterrupt:
-        system._exit(130)
-    answer = _find_answer(options, data) if options is not None and data is not None else None
+        leave(130)
+    answer = find_answer(options, data) if options is not None and data is not None else None
     if answer is not None and _write(answer):
-        system._exit(0)
+        leave(0)
     _find_libraries()
     from boathook.entry.run_once import main
 
@@ -81,11 +85,19 @@ def enter(args: "list[str]") -> "NoReturn":
     finally:
         # Nothing is left to do, so a second signal cannot change the code. `hook_entry` answers if this cannot run.
         if not is_broken:
-            system._exit(code)
+            leave(code)
     raise AssertionError
 
 
-def _read_fast_options(args: "list[str]") -> "Options | None":
+def _end_cold(code: int) -> "NoReturn":
+    # It is imported where `hooks.warm` is on.
+    if warm_start := sys.modules.get("boathook.entry.warm_start"):
+        warm_start.start_requested()
+    system._exit(code)
+
+
+def read_fast_options(args: "list[str]") -> "Options | None":
+    """Return the options if the fast path may answer with them, else None."""
     try:
         options = parse_options(args)
     except Exception:  # noqa: BLE001  (the engine reports it)
@@ -116,15 +128,15 @@ def _write(answer: bytes) -> bool:
         return False
 
 
-def _find_answer(options: "Options", data: bytes) -> "bytes | None":
+def find_answer(options: "Options", data: bytes, env: "Any" = None) -> "bytes | None":
+    """Return the answer that says nothing if it is certain that no hook has anything to do with an event, else None."""
     try:
-        return _prove_nothing_to_do(options, data)
+        return _prove_nothing_to_do(options, data, env)
     except Exception:  # noqa: BLE001
         return None
 
 
-def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
-    """Return the answer that says nothing if it is certain that no hook has anything to do with an event, else None."""
+def _prove_nothing_to_do(options: "Options", data: bytes, env: "Any" = None) -> "bytes | None":
     if len(data) > MAX_TEXT_CHARS:
         return None
     try:
@@ -134,10 +146,14 @@ def _prove_nothing_to_do(options: "Options", data: bytes) -> "bytes | None":
     # A tool with several names is for the engine.
     if not isinstance(event, dict) or "host_tool_name" in event:
         return None
-    found = _find_catalogue(options, event, read_environment())
+    found = _find_catalogue(options, event, read_environment() if env is None else env)
     if found is None:
         return None
     locations, compiled, (rule, events, tools) = found
+    if compiled.head["is_warm"]:
+        from boathook.entry.warm_start import request_resident
+
+        request_resident(options.folders)
     call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
     if call is None:
         return None

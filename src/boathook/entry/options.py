@@ -26,6 +26,7 @@ FLAGS: "tuple[Flag, ...]" = (
         "ANSWER",
         "The answer if boathook cannot start: an exit code, or JSON with REASON in it.",
     ),
+    ("--cold", SWITCH, True, "", "Do not ask the warm engine, see boathook warm."),
     ("--trust-all", SWITCH, True, "", "Treat every project hook as trusted. Only if you know what the hooks do."),
 )
 
@@ -39,7 +40,7 @@ class Options:
         self.repair = self.broken = ""
         self.without: tuple[str, ...] = ()
         self.folders: dict[str, str] = {}
-        self.json = self.debug = self.no_ask = self.trust_all = False
+        self.json = self.debug = self.no_ask = self.trust_all = self.cold = False
         self.is_fast = True
 
 

@@ -214,6 +214,10 @@ class _EventRun:
         engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"
         self.counts = dict(engine.catalog.counts)
+        if engine.catalog.settings.warm == "on":
+            from boathook.entry.warm_start import request_resident
+
+            request_resident(options.folders)
         host_file = env.get(self.dialect.env_file_variable.encode(), b"") if event.kind is PRE_SESSION else b""
         if not host_file:
             return engine.dispatch(event)

@@ -24,6 +24,8 @@ class CallContext(Value):
     repair: str
     # Whether tool calls are refused then.
     refuses: bool = True
+    # The client of the warm engine, if that is on.
+    client: str = ""
 
 
 def make_command(setup: Setup, event: str, context: CallContext) -> list[str]:
@@ -56,7 +58,7 @@ def describe_missing(context: CallContext) -> str:
 def make_command_line(setup: Setup, event: str, context: CallContext) -> str:
     words = make_command(setup, event, context)
     fallback = _answer_broken(setup, event, describe_missing(context), context)
-    return write_installed_line(words, fallback, setup.unless_variable)
+    return write_installed_line(words, fallback, setup.unless_variable, context.client)
 
 
 def _answer_broken(setup: Setup, event: str, reason: str, context: CallContext) -> Exit:

@@ -26,6 +26,7 @@ from boathook.install.formats import INSTALL_MARK, JSON_VALUES, TRUST_TABLES, Ho
 from boathook.sources.hooks_toml import build_settings, read_hooks_toml
 from boathook.sources.source import find_source
 from boathook.system import locations
+from boathook.warm.resident_control import find_client
 
 _SCRIPT = "#!/bin/sh\n# {mark} {name}`; `boathook uninstall {name}` removes it\n{command}\n"
 
@@ -43,6 +44,9 @@ class InstallTarget(Value):
     trust_folder: bool = False
     # Whether tool calls are refused if boathook cannot start: `hooks.broken`.
     refuses_broken: bool = True
+    # The client of the warm engine, if that is on (`hooks.warm`) and there is one.
+    client: str = ""
+    is_warm: bool = False
 
 
 def find_host_home(setup: Setup, target: InstallTarget) -> str:
@@ -66,7 +70,7 @@ def make_call_context(setup: Setup, target: InstallTarget) -> CallContext:
     option = f" --project {shlex.quote(target.project)}" if target.scope != USER else ""
     repair = f"install boathook again and run: boathook install {setup.name}{option}"
     repair += f". Or remove its entries from {find_config_path(setup, target)}"
-    return CallContext(target.folders, repair, target.refuses_broken)
+    return CallContext(target.folders, repair, target.refuses_broken, target.client)
 
 
 def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:
@@ -142,7 +146,9 @@ def resolve_install_target(
     untrusted = tuple(path for option, path in folders.items() if option in resolved.untrusted)
     is_trusted = bool(resolved.config)
     settings = build_settings(read_hooks_toml(f"{resolved.config}/hooks.toml", USER)) if is_trusted else Settings()
-    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder, settings.broken == "refuse")
+    is_warm, refuses = settings.warm == "on", settings.broken == "refuse"
+    client = find_client() if is_warm else ""
+    return InstallTarget(scope, top, variables, folders, untrusted, trust_folder, refuses, client, is_warm)
 
 
 def _resolve_project(name: str | None) -> str:

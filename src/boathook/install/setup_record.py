@@ -25,6 +25,14 @@ class SourceChange(Value):
     had_list: bool
 
 
+class WarmChange(Value):
+    """A hooks.toml in which the warm engine was turned on: its text before (None: no file) and after."""
+
+    path: str
+    before: str | None
+    after: str
+
+
 class SetupRecord(Value):
     """What setup did: agents it installed, the pack it added ("" if none), the folders it made, and what it wrote in hooks.toml."""
 
@@ -34,14 +42,16 @@ class SetupRecord(Value):
     made_lock: bool = False
     folders: tuple[str, ...] = ()
     sources: SourceChange | None = None
+    warm: WarmChange | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.hosts or self.pack or self.sources)
+        return not (self.hosts or self.pack or self.sources or self.warm)
 
     def to_json(self) -> dict[str, Any]:
         sources = self.sources.to_dict() if self.sources else None
-        return {"version": _VERSION, **self.to_dict(), "sources": sources}
+        warm = self.warm.to_dict() if self.warm else None
+        return {"version": _VERSION, **self.to_dict(), "sources": sources, "warm": warm}
 
 
 def _parse_sources(fields: dict[str, Any]) -> SourceChange:
@@ -64,6 +74,7 @@ class SetupStore:
                 made_lock=fields["made_lock"],
                 folders=tuple(fields["folders"]),
                 sources=sources,
+                warm=WarmChange(**fields["warm"]) if fields["warm"] else None,
             )
         except (FileError, ValueError, KeyError, TypeError) as error:
             fix = "Move it away; then `boathook uninstall --all` and `boathook pack remove` take things back one by one"

@@ -1,4 +1,4 @@
-"""Name the sources of hooks in the text of a hooks.toml; every other byte of it stays."""
+"""Name the sources of hooks, or turn the warm engine on, in the text of a hooks.toml; every other byte of it stays."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from boathook.install.json_edit import EditError
 from boathook.install.toml_edit import add_table, list_tables, parse_toml
 from boathook.sources.source import list_default_sources
 
-_TABLE, _KEY = "hooks", "sources"
-_SOURCES_LINE = re.compile(r"[ \t]*sources[ \t]*=[ \t]*\[[^\[\]#]*\][ \t]*(?:#[^\n]*)?\r?\n?")
+_TABLE, _KEY, _WARM_KEY = "hooks", "sources", "warm"
+_LINE = r"(?m:^)[ \t]*{}[ \t]*=[ \t]*{}[ \t]*(?:#[^\n]*)?\r?\n?"
+_LINES = {
+    _KEY: re.compile(_LINE.format(_KEY, r"\[[^\[\]#]*\]")),
+    _WARM_KEY: re.compile(_LINE.format(_WARM_KEY, r"""["'][^"'\n]*["']""")),
+}
 
 
 def read_sources(text: str) -> list[str] | None:
@@ -32,18 +36,31 @@ def remove_sources(text: str, added: Sequence[str], *, had_list: bool) -> str:
 
 def write_sources(text: str, names: Sequence[str] | None) -> str:
     """Return the text with other sources, None for no list; EditError if that cannot be done."""
+    return _write_key(text, _KEY, None if names is None else [*names])
+
+
+def is_warm_on(text: str) -> bool:
+    """Whether a hooks.toml turns the warm engine on; EditError if it is broken."""
+    table = parse_toml(text).get(_TABLE, {})
+    return isinstance(table, dict) and table.get(_WARM_KEY) == "on"
+
+
+def write_warm(text: str, value: str | None) -> str:
+    """Return the text with another value of `hooks.warm`, None for none; EditError if that cannot be done."""
+    return _write_key(text, _WARM_KEY, value)
+
+
+def _write_key(text: str, key: str, value: object) -> str:
     before = parse_toml(text)
-    values = {} if names is None else {_KEY: [*names]}
+    values = {} if value is None else {key: value}
     table = next((one for one in list_tables(text) if one.name == (_TABLE,) and not one.is_item), None)
     if table is None:
         after = add_table(text, (_TABLE,), values, is_item=False)
     else:
         header, newline, body = text[table.start : table.end].partition("\n")
         lines = add_table("", (_TABLE,), values, is_item=False).partition("\n")[2]
-        after = (
-            text[: table.start] + header + (newline or "\n") + lines + _SOURCES_LINE.sub("", body) + text[table.end :]
-        )
-    rest = {key: value for key, value in before.get(_TABLE, {}).items() if key != _KEY}
+        after = text[: table.start] + header + (newline or "\n") + lines + _LINES[key].sub("", body) + text[table.end :]
+    rest = {name: kept for name, kept in before.get(_TABLE, {}).items() if name != key}
     if parse_toml(after) != {**before, _TABLE: {**rest, **values}}:
         raise EditError("this file is written in a way that boathook cannot edit", 1)
     return after

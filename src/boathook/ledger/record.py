@@ -107,6 +107,8 @@ class _RecordBuilder:
             "project": _shorten_name(around["project"]),
             # Where it happened, if that says more than the project: most folders have no hooks of their own.
             **({"folder": _shorten_name(folder)} if folder not in ("", around["project"]) else {}),
+            # Which way the event was answered, if not by a process of its own.
+            **({"path": around["path"]} if "path" in around else {}),
             "event": original.kind.name,
             "tool": _shorten_name(clean["tool"]),
             "input_sha256": None if tool_input is None else hash_value(tool_input),

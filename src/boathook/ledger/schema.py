@@ -26,7 +26,14 @@ _CHANGED: LedgerRecord = {
     "output?": {"after": _TEXT},
     "context?": _COUNT,
 }
-_ABOUT: LedgerRecord = {"host": _TEXT, "session": _TEXT, "project": _TEXT, "folder?": _TEXT, "event": _TEXT}
+_ABOUT: LedgerRecord = {
+    "host": _TEXT,
+    "session": _TEXT,
+    "project": _TEXT,
+    "folder?": _TEXT,
+    "path?": _TEXT,
+    "event": _TEXT,
+}
 RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     DISPATCH_TYPE: {
         **_ABOUT, "tool": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,

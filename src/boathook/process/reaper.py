@@ -112,9 +112,23 @@ def _read_limits(pid: int) -> tuple[int, int]:
         return 0, 0
 
 
+# The process that an agent has started for this event, if it is not this one: see `boathook.warm`.
+_caller_pid = 0
+
+
+def set_caller_process(pid: int) -> None:
+    global _caller_pid
+    _caller_pid = pid
+
+
+def has_caller_process() -> bool:
+    """Whether this process answers for another one."""
+    return _caller_pid > 0
+
+
 def is_ancestor_mark(mark: bytes) -> bool:
     """Whether a mark is that of a process above this one, because a file of variables could hold any; True without /proc."""
-    fields = _read_stat(os.getpid())
+    fields = _read_stat(_caller_pid or os.getpid())
     if fields is None:
         return True
     for _ in range(_MAX_ANCESTORS):

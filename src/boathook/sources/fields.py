@@ -321,6 +321,13 @@ HOOKS_TOML_FIELDS = (
         "refuse",
         words=("refuse", "allow"),
     ),
+    _user(
+        "warm",
+        WORD,
+        "whether a process stays in memory and answers events faster, see `boathook warm`; not in CI (Linux)",
+        "off",
+        words=("off", "on"),
+    ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
     _SOURCES_FIELD,

@@ -23,6 +23,11 @@ _ONE_WORD, _WORDS = re.compile(_WORD, re.ASCII), re.compile(rf"{_WORD}(?: {_WORD
 _QUOTES = re.compile(r"""'([^']*)'|"(')\"""")
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] && exit 0; ')
 _TESTS = re.compile(rf"(?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII)
+_CLIENT_CALL = re.compile(
+    rf"\[ -x ({_WORD}) \] && \[ -s {_WORD} \] && (?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII
+)
+_NEXT_CALL = "; [ -x "
+_CLIENT_PATH = re.compile(r".*/boathook/warm/client", re.DOTALL)
 _FALLBACK = re.compile(rf"; {_PRINT}(?: >&2(?:; {_PRINT})?)?(?:; exit [0-9]+)?\Z", re.ASCII)
 
 
@@ -33,11 +38,20 @@ class InstalledCommand(Value):
     event: str
 
 
-def write_installed_line(words: list[str], fallback: Exit, unless_variable: str = "") -> str:
-    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing or empty."""
+def write_installed_line(words: list[str], fallback: Exit, unless_variable: str = "", client: str = "") -> str:
+    """Return the line that starts a command, and answers by itself if the interpreter or the entry is missing or empty.
+
+    A client of the warm engine is given the command, which it starts itself if it must; without that file nothing changes.
+    """
     # Shells that are not like sh take it, too: Codex starts the person's own one. `exec`, so that signals reach the engine.
     guard = f'[ -n "${unless_variable}" ] && exit 0; ' if unless_variable else ""
-    return f"{guard}{_write_tests(words)}{shlex.join(words)}; {_write_fallback(fallback)}"
+    first = _write_client_call(client, words) if client else ""
+    return f"{guard}{first}{_write_tests(words)}{shlex.join(words)}; {_write_fallback(fallback)}"
+
+
+def _write_client_call(client: str, words: list[str]) -> str:
+    program = shlex.quote(client)
+    return f"[ -x {program} ] && [ -s {program} ] && {_write_tests(words)}{program} {shlex.join(words)}; "
 
 
 def _write_tests(words: list[str]) -> str:
@@ -68,24 +82,38 @@ def parse_command(text: object) -> InstalledCommand | None:
 # A file is searched again after each change, and shlex is slow.
 @functools.cache
 def _parse_line(text: str) -> InstalledCommand | None:
-    tests, call = _split_line(text)
-    command = parse_call(call)
-    return command if command is not None and _write_tests(_split_words(call)) == tests else None
+    client_call, tests, call = _split_line(text)
+    command, words = parse_call(call), _split_words(call)
+    if command is None or _write_tests(words) != tests:
+        return None
+    client = _find_client(client_call)
+    # The client is called with these very words, or it would do something else.
+    is_ours = client_call == (_write_client_call(client, words) if client else "")
+    return command if is_ours else None
 
 
-def _split_line(text: str) -> tuple[str, str]:
-    """Return the tests and the call of an installed line, empty if it is something else."""
+def _split_line(text: str) -> tuple[str, str, str]:
+    """Return the call of the client, the tests and the call of an installed line, empty if it is something else."""
     guard = _GUARD.match(text)
-    line = text[guard.end() :] if guard else text
-    tests, fallback = _TESTS.match(line), _FALLBACK.search(line)
+    whole = text[guard.end() :] if guard else text
+    client = _CLIENT_CALL.match(whole)
+    start = whole.find(_NEXT_CALL, client.end()) + 2 if client else 0
+    tests, fallback = _TESTS.match(whole, start), _FALLBACK.search(whole, start)
     if tests is None or fallback is None or fallback.start() < tests.end():
-        return "", ""
-    return tests.group(), line[tests.end() : fallback.start()]
+        return "", "", ""
+    return whole[:start], tests.group(), whole[tests.end() : fallback.start()]
+
+
+def _find_client(client_call: str) -> str:
+    """Return the program that the call of a client starts, "" if it is not ours."""
+    client = _CLIENT_CALL.match(client_call)
+    program = next(iter(_split_words(client[1])), "") if client else ""
+    return program if _CLIENT_PATH.fullmatch(program) else ""
 
 
 def list_call_words(text: str) -> list[str]:
     """Return the words of the call in an installed line, or of a plain call; [] if it is something else."""
-    return _split_words(_split_line(text)[1] or text)
+    return _split_words(_split_line(text)[2] or text)
 
 
 def parse_call(call: str) -> InstalledCommand | None:

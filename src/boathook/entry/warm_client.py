@@ -1,0 +1,141 @@
+"""Ask the resident (docs/adr/0038-warm-engine.md) to answer an event, where the client in C is missing; it imports little."""
+
+import _signal  # pyright: ignore[reportMissingImports]
+import _socket
+import sys
+
+from boathook.entry.surroundings import (
+    EXITED,
+    GO,
+    KEY_CHARS,
+    KEY_HANDLE,
+    KEY_PREFIX,
+    KILLED,
+    OFFER,
+    PROTOCOL,
+    SO_PEERPIDFD,
+    STARTED,
+    name_socket,
+    open_own_process,
+    open_private_folder,
+    open_process,
+    read_surroundings,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os as system
+    from typing import Any, NoReturn
+else:
+    import posix as system
+
+ACCEPT_SECONDS = 0.05
+
+
+class WarmEngineEnded(Exception):
+    """The resident accepted an event and ended before it answered: the event must not run a second time."""
+
+
+def ask_resident(words: "list[str]") -> None:
+    """End as the event ends; return only if nobody has accepted it, and nothing was read of the input."""
+    if "--cold" in words or words[1:2] in (["--supervise"], ["--ask"]):
+        return
+    connection = None
+    try:
+        connection = _connect(words[0], words[words.index("--state") + 1])
+        connection.settimeout(ACCEPT_SECONDS)
+        is_accepted = connection.recv(16) == OFFER
+        if is_accepted:
+            connection.settimeout(None)
+            _forward_signals()
+            _send_streams(connection)
+    except (OSError, ValueError, LookupError):
+        is_accepted = False
+    if connection is None or not is_accepted:
+        if connection is not None:
+            connection.close()
+        return
+    _wait_for_end(connection)
+
+
+def _connect(entry: str, state: str) -> "Any":
+    """Return a connection to a resident that is like this process, and that knows that we may look at it."""
+    for handle in (0, 1, 2):
+        system.fstat(handle)
+    if system.isatty(0) or not state.startswith("/"):
+        raise ValueError("the input is a terminal, or the folder is relative")
+    own = read_surroundings(open_own_process())
+    folder = open_private_folder(state + "/warm")
+    name = name_socket(sys.executable, entry, own)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC)
+    connection.setblocking(False)  # noqa: FBT003
+    connection.connect(f"/proc/self/fd/{folder}/{name}")
+    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    pid, user = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
+    # Only a live process is known by its number: this fails if it has ended.
+    pidfd = connection.getsockopt(_socket.SOL_SOCKET, SO_PEERPIDFD)
+    process = open_process(pid)
+    _signal.pidfd_send_signal(pidfd, 0)
+    if user != system.geteuid() or read_surroundings(process) != own:
+        raise ValueError("a resident of another user, or in other surroundings")
+    key = system.readlink(f"fd/{KEY_HANDLE}", dir_fd=process).removeprefix("/memfd:" + KEY_PREFIX)[:KEY_CHARS]
+    connection.send(PROTOCOL + b" " + key.encode())
+    return connection
+
+
+def _send_streams(connection: "Any") -> None:
+    handles = b"".join([number.to_bytes(4, sys.byteorder) for number in (0, 1, 2)])
+    connection.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handles)])
+
+
+# A handle on the process that answers, once there is one.
+_answering: "list[int]" = []
+
+
+def _forward_signals() -> None:
+    """Pass signals on to the process that answers."""
+    numbers = (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGINT)
+    ignored = {number for number in numbers if _signal.getsignal(number) == _signal.SIG_IGN}
+
+    def forward(number: int, _: object) -> None:
+        if _answering:
+            try:
+                _signal.pidfd_send_signal(_answering[0], number)
+            except OSError:
+                # It has ended, and says so.
+                return
+        elif number == _signal.SIGINT:
+            # As the cold path ends while it reads.
+            system._exit(130)
+        elif number not in ignored:
+            _die(number)
+
+    for number in numbers:
+        # The engine heeds the other two even if they are ignored.
+        if number not in ignored or number != _signal.SIGINT:
+            _signal.signal(number, forward)
+
+
+def _wait_for_end(connection: "Any") -> "NoReturn":
+    while True:
+        try:
+            message, ancillary, _, _ = connection.recvmsg(16, _socket.CMSG_SPACE(4))
+        except ConnectionError:
+            message, ancillary = b"", []
+        if message == STARTED and ancillary:
+            _answering.append(int.from_bytes(ancillary[0][2][:4], sys.byteorder))
+        elif message[:1] == EXITED:
+            system._exit(message[1])
+        elif message[:1] == KILLED:
+            _die(message[1])
+        else:
+            raise WarmEngineEnded("the warm engine ended before it answered")
+
+
+def _die(number: int) -> "NoReturn":
+    """End as a process ends that is killed by a signal."""
+    if number not in (_signal.SIGKILL, _signal.SIGSTOP):
+        _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (number,))
+    system.kill(system.getpid(), number)
+    system._exit(128 + number)

@@ -1,0 +1,99 @@
+"""Started as the resident: `python -I -S resident_entry.py --state DIR [--config DIR]`, with no environment."""
+
+import sys
+import time
+
+# What the path of an event may import.
+PRELOADED_PACKAGES = (
+    *("core", "shell", "hosts", "system", "dialects", "sources", "process", "ledger", "catalog_cache", "trust"),
+    *("permits", "protection", "entry"),
+)
+PRELOADED_LIBRARIES = ("re2", "regex", "yaml", "tomllib", "hashlib", "subprocess", "tempfile", "ctypes", "fcntl")
+
+
+def main(args: "list[str]") -> int:
+    """Bind the socket and serve; return at once if another resident does that already."""
+    options, started = dict(zip(args[::2], args[1::2], strict=True)), time.time()
+    from boathook.catalog_cache.format import keep_catalogues
+    from boathook.entry.surroundings import KEY_HANDLE, KEY_PREFIX, name_socket, open_own_process, read_surroundings
+    from boathook.process.supervisor import HOOK_ENTRY
+    from boathook.warm.warm_folder import bind_socket, has_listener, make_warm_folder
+
+    _detach()
+    key = _os.urandom(16).hex()
+    handle = _os.memfd_create(KEY_PREFIX + key)
+    _os.dup2(handle, KEY_HANDLE, inheritable=False)
+    _os.close(handle)
+    process = open_own_process()
+    name = name_socket(sys.executable, HOOK_ENTRY, read_surroundings(process))
+    _os.close(process)
+    folder = make_warm_folder(options["--state"])
+    if has_listener(folder, name, name):
+        return 1
+    _preload()
+    from boathook.warm.resident import BACKLOG, Resident
+    from boathook.warm.source_watch import SourceWatch
+
+    keep_catalogues()
+    config = options.get("--config", "")
+    watch = SourceWatch(f"{config}/hooks.toml" if config else "", started)
+    listener = bind_socket(folder, name, BACKLOG)
+    if listener is None:
+        return 1
+    Resident(listener, folder, name, key.encode(), watch).serve()
+    return 0
+
+
+def _detach() -> None:
+    """Keep nothing of whoever started this."""
+    import signal
+
+    for number in range(1, 32):
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    _os.chdir("/")
+    null = _os.open(_os.devnull, _os.O_RDWR)
+    for number in (0, 1, 2):
+        _os.dup2(null, number)
+    for name in _os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            try:
+                _os.close(int(name))
+            except OSError:
+                continue
+
+
+def _preload() -> None:
+    """Import everything that an event may need, and keep the collector from touching it: forks share what nobody writes to."""
+    import gc
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    for name in PRELOADED_PACKAGES:
+        package = import_module(f"boathook.{name}")
+        for module in walk_packages(package.__path__, f"boathook.{name}."):
+            if not module.name.endswith(".sitecustomize"):
+                import_module(module.name)
+    import_module("boathook.assembly")
+    import_module("boathook.loader")
+    for name in PRELOADED_LIBRARIES:
+        try:
+            import_module(name)
+        except ImportError:
+            # On musl there is no re2.
+            continue
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    sys.path[0] = __file__.rpartition("/boathook/")[0]
+    import site
+
+    site.main()
+    import os as _os
+
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""The folder of the residents' sockets: private to the user, below the state folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from boathook.entry.surroundings import BOOT_CHARS, open_private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WARM_FOLDER = "warm"
+MAX_RESIDENTS = 4
+_SUFFIX = ".socket"
+_FOREIGN_SECONDS = 24 * 3600.0
+
+
+def make_warm_folder(state: str) -> int:
+    """Return a handle on the folder, which is made if it is missing; OSError if it is not private."""
+    path = f"{state}/{WARM_FOLDER}"
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    return open_private_folder(path)
+
+
+@contextmanager
+def lock_folder(folder: int) -> Iterator[None]:
+    """Hold the lock of the folder: a lock of the kernel, so that none is left behind."""
+    handle = os.open(f"/proc/self/fd/{folder}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def list_sockets(folder: int) -> list[str]:
+    return sorted(name for name in os.listdir(f"/proc/self/fd/{folder}") if name.endswith(_SUFFIX))
+
+
+def connect_socket(folder: int, name: str) -> socket.socket:
+    """Return a connection; OSError if nobody listens. The path goes through a handle, because a socket's may not be long."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.setblocking(False)  # noqa: FBT003
+        connection.connect(f"/proc/self/fd/{folder}/{name}")
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def bind_socket(folder: int, name: str, backlog: int) -> socket.socket | None:
+    """Return a listening socket; None if somebody listens there already, or if there are too many residents."""
+    with lock_folder(folder):
+        living = [other for other in list_sockets(folder) if has_listener(folder, other, name)]
+        if name in living or len(living) >= MAX_RESIDENTS:
+            return None
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        try:
+            listener.bind(f"/proc/self/fd/{folder}/{name}")
+            listener.listen(backlog)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+
+def has_listener(folder: int, name: str, own_name: str) -> bool:
+    """Whether somebody listens; a file that a crash left behind is removed."""
+    try:
+        connect_socket(folder, name).close()
+    except BlockingIOError:
+        # It has more to do than it can.
+        return True
+    except OSError:
+        # Names begin with the boot. One of another boot may be that of a machine which shares the home folder.
+        if name[:BOOT_CHARS] == own_name[:BOOT_CHARS] or _is_old(folder, name):
+            remove_socket(folder, name)
+        return False
+    return True
+
+
+def _is_old(folder: int, name: str) -> bool:
+    with suppress(OSError):
+        return abs(time.time() - os.lstat(name, dir_fd=folder).st_ctime) > _FOREIGN_SECONDS
+    return False
+
+
+def remove_socket(folder: int, name: str) -> bool:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError:
+        return False
+    return True
+
+
+def identify_socket(folder: int, name: str) -> tuple[int, int] | None:
+    """Return what tells a socket file from one that took its name; None if there is none."""
+    try:
+        found = os.lstat(name, dir_fd=folder)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,166 @@
+"""When the warm engine starts and ends, and the command that agents are given where it is on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from boathook.core.verdict import Exit
+from boathook.sources.installed_line import parse_command, write_installed_line
+from boathook.warm.resident_control import list_residents, stop_residents
+from tests.scratch_project import HOOK_ENTRY
+from tests.warm.warm_harness import COLD, Client, wait_until
+
+EVENT = ("--event", "PreToolUse")
+CALL = {"tool_name": "Shell", "tool_input": {"command": "ls"}}
+ON = '[hooks]\nwarm = "on"\n'
+
+
+@pytest.fixture
+def state(project):
+    """The state folder; whatever runs there in the end is ended."""
+    yield str(project.state)
+    stop_residents(str(project.state))
+    wait_until(lambda: not list_residents(str(project.state)), "the end of the resident")
+
+
+def make_environment(project, **variables: str) -> dict[str, str]:
+    # The tests themselves may run in continuous integration.
+    return {**{k: v for k, v in project.environment.items() if k != "CI"}, **variables}
+
+
+def run_cold(project, *args: str, **variables: str) -> tuple[int, bytes, bytes]:
+    words = ("--config", str(project.config), *EVENT, *args)
+    return Client(project, "/usr/bin/env").run(CALL, *words, env=make_environment(project, **variables))
+
+
+def test_a_cold_run_starts_it_where_it_is_on(project, state, patient_client):
+    project.write_hook("guard", script="echo no >&2; exit 2")
+    project.write_hooks_toml("user", ON)
+    assert run_cold(project) == (2, b"", b"no\n")
+    wait_until(lambda: list_residents(state), "the start of the resident")
+    words = ("--config", str(project.config), *EVENT)
+    answer = Client(project, patient_client).run(CALL, *words, env=make_environment(project))
+    assert answer == (2, b"", b"no\n")
+    (resident,) = list_residents(state)
+    assert resident.forked == 1
+    record = json.loads(project.run("log", "--json", "--state", state).stdout.splitlines()[0])
+    assert '"path": "warm"' in project.run("log", "--json", "--state", state).stdout, record
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"), [("[hooks]\n", {}), (ON, {"CI": "true"}), (ON, {"BOATHOOK_RUN": "1-2-3"})]
+)
+def test_it_is_not_started_unless_it_is_on_nor_in_ci_nor_in_a_hook(project, state, text, variables):
+    project.write_hooks_toml("user", text)
+    assert run_cold(project, **variables)[0] == 0
+    assert not os.path.exists(f"{state}/warm")
+
+
+def test_a_project_cannot_turn_it_on(project, state):
+    project.write_hooks_toml("project", ON)
+    run_cold(project, "--trust-all")
+    assert not os.path.exists(f"{state}/warm")
+
+
+def test_the_commands_start_show_and_stop_it(project, state):
+    if os.environ.get("CI"):
+        assert project.run("warm", "start").returncode != 0
+        return
+    assert "no warm engine runs" in project.run("warm", "status").stdout
+    started = project.run("warm", "start")
+    assert (started.returncode, started.stderr) == (0, "")
+    (resident,) = list_residents(state)
+    assert f"process {resident.pid}" in project.run("warm", "status").stdout
+    assert "warm engine" in project.run("doctor").stdout
+    assert str(resident.pid) in project.run("warm", "stop").stdout
+    wait_until(lambda: not os.path.exists(f"/proc/{resident.pid}") or not list_residents(state), "its end")
+    wait_until(lambda: not os.path.exists(f"{state}/warm") or not os.listdir(f"{state}/warm"), "its files are gone")
+
+
+def test_it_is_not_for_continuous_integration(project):
+    done = project.run("warm", "start", env={"CI": "true"})
+    assert (done.returncode != 0, "continuous integration" in done.stderr) == (True, True)
+
+
+# The installed command.
+
+WORDS = [
+    *COLD,
+    "--host",
+    "claude",
+    "--event",
+    "PreToolUse",
+    "--state",
+    "/s p/state",
+    "--repair",
+    "do; it",
+    "--broken",
+    "2",
+]
+FALLBACK = Exit(2, b"", b"missing\n")
+
+
+def make_line(client: str) -> str:
+    return write_installed_line(WORDS, FALLBACK, client=client)
+
+
+def test_the_line_with_a_client_is_ours_and_no_other_is():
+    line = make_line("/a b/boathook/warm/client")
+    command = parse_command(line)
+    assert command is not None
+    assert (command.host, command.event, command.hook_entry) == ("claude", "PreToolUse", HOOK_ENTRY)
+    assert parse_command(make_line("/tmp/evil")) is None
+    assert parse_command(line.replace("--host claude", "--host codex", 1)) is None
+    assert parse_command(line.replace("[ -s '/a b/boathook/warm/client' ]", "[ -s /x/boathook/warm/client ]")) is None
+
+
+def run_line(client: str, project) -> tuple[int, bytes, bytes]:
+    line = make_line(client).replace("'/s p/state'", shlex.quote(str(project.state)))
+    line = line.replace("--host claude", "--host native")
+    done = subprocess.run(
+        ["sh", "-c", line],
+        input=json.dumps(CALL).encode(),
+        capture_output=True,
+        cwd=project.path,
+        env=project.environment,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_line_works_with_the_client_without_it_and_with_an_empty_one(project, hasty_client, tmp_path):
+    project.write_hook("guard", script="echo no >&2; exit 2")
+    folder = tmp_path / "boathook/warm"
+    folder.mkdir(parents=True)
+    client = folder / "client"
+    assert run_line(str(client), project) == (2, b"", b"no\n")
+    client.write_bytes(b"")
+    client.chmod(0o755)
+    assert run_line(str(client), project) == (2, b"", b"no\n")
+    client.unlink()
+    os.link(hasty_client, client)
+    assert run_line(str(client), project) == (2, b"", b"no\n")
+
+
+def test_a_client_whose_interpreter_is_gone_refuses_as_a_broken_engine(project, hasty_client):
+    words = [hasty_client, "/gone/python", *WORDS[1:]]
+    done = subprocess.run(words, input=b"{}", capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.endswith(b"so no hook decided. Fix: do; it\n")
+
+
+def test_the_client_in_python_is_answered_by_the_resident_too(project, warm, cold, shared_resident):
+    project.write_hook("guard", script="echo no >&2; exit 2")
+    before = shared_resident.count_events()
+
+    def is_accepted() -> bool:
+        # It has 50 ms to be accepted, which a busy machine may not manage at once.
+        assert cold.run(CALL, *EVENT) == (2, b"", b"no\n")
+        return shared_resident.count_events() > before
+
+    assert warm.project is cold.project
+    wait_until(is_accepted, "an event by the client in Python")
