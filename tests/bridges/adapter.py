@@ -134,6 +134,8 @@ class Adapter(ABC):
     cannot: ClassVar[Mapping[str | tuple[str, str], Cannot]] = {}
     # How an agent of this framework delegates to another, and the call by which its model does it: {"handoff": Call(…)}.
     delegations: ClassVar[Mapping[str, Call]] = {}
+    # Whether a bridge can know all tools of an agent before one of them is called.
+    knows_tools: ClassVar[bool] = True
     # Warnings of the framework itself, as pytest's `filterwarnings` takes them.
     ignored_warnings: ClassVar[tuple[str, ...]] = ()
 

@@ -91,11 +91,12 @@ def read_error(adapter: Adapter, names: dict[str, str]) -> str:
 def test_a_mistake_in_the_name_of_a_tool_is_an_error_at_the_latest_when_the_tools_are_known(
     adapter: Adapter, project: ScratchProject, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for names, message in (
-        ({"bsh": "Shell"}, "has 'bsh', which is not a tool of the agent; did you mean 'bash'?"),
-        ({"bash": "Shel"}, "maps 'bash' to 'Shel', which file hooks do not know; did you mean 'Shell'?"),
-    ):
-        assert message in read_error(adapter, names)
+    message = "maps 'bash' to 'Shel', which file hooks do not know; did you mean 'Shell'?"
+    assert message in read_error(adapter, {"bash": "Shel"})
+    if not adapter.knows_tools:
+        return
+    message = "has 'bsh', which is not a tool of the agent; did you mean 'bash'?"
+    assert message in read_error(adapter, {"bsh": "Shell"})
     # Another agent with the same hooks may have it.
     play_rm(adapter, names={"weather": "weather"})
     warnings = [text for text in caplog.messages if "'weather'" in text]

@@ -193,7 +193,7 @@ class Person:
             await asyncio.sleep(0.01)
         if self.answers[approval.call_id]:
             return PermissionResultAllow()
-        return PermissionResultDeny("the person said no")
+        return PermissionResultDeny(message="the person said no")
 
 
 class Conversation:
@@ -239,6 +239,8 @@ class Conversation:
 
 class ClaudeAgentSdk(Adapter):
     name = framework = "claude-agent-sdk"
+    # Its program lists its tools only in messages that the caller reads.
+    knows_tools = False
     distributions = ("claude-agent-sdk",)
     # Tools that need no permission are no mistake here: hooks ask about them.
     ignored_warnings = ("ignore:can_use_tool will not be invoked",)
