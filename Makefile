@@ -31,10 +31,10 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
 test test-faults test-documents test-installed test-remote test-bridges test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge' --ignore=tests/faults --ignore=tests/fuzz
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm
 
-test-faults: $(READY) ## what goes wrong: every row of the fault model, and the seeds of the fuzzer
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long' tests/faults tests/fuzz
+test-faults: $(READY) ## what goes wrong: every row of the fault model, the seeds of the fuzzer, the warm engine
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long' tests/faults tests/fuzz tests/warm
 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
