@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from boathook.cli.hook_facts import describe_hook_agents
+from boathook.cli.show import format_count
 from boathook.core.hook import ARMED, USER, Hook
 from boathook.core.value import Value
 from boathook.hosts.host import load_host
@@ -113,7 +114,7 @@ def _make_cell(cell: GuardCell) -> Html:
     fired = None
     if cell.fired:
         last = make_link(describe_age(cell.last), "record", id=cell.record)
-        fired = make_element("span", f"ran {cell.fired:,} times, ", last, class_="note")
+        fired = make_element("span", f"{format_count(cell.fired, 'run')}, last ", last, class_="note")
     why = make_element("details", make_element("summary", "why"), cell.why) if cell.why else None
     return join_html((state, " ", fired, why))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.cli.hook_facts import describe_hook_agents, describe_hook_tests, describe_hook_trust
 from boathook.cli.list import describe_matcher
-from boathook.core.hook import Hook
+from boathook.core.hook import ARMED, Hook
 from boathook.errors import BoathookError
 from boathook.page.ledger_sums import DaySum
 from boathook.page.live_screen import filter_rows, make_row
@@ -90,7 +90,7 @@ def _find_hook(context: PageContext, name: str, project: str) -> tuple[ProjectFa
 def _describe_hook(context: PageContext, facts: ProjectFacts, hook: Hook) -> Html:
     trust, tests = describe_hook_trust(hook, facts.loaded), describe_hook_tests(hook)
     about = {
-        "state": f"{hook.state}: {hook.state_text}" if hook.state_text != hook.state else hook.state,
+        "state": hook.state if hook.state == ARMED else hook.state_text,
         "about": " ".join((hook.description or "").split()),
         "runs at": f"{hook.trigger}, {describe_matcher(hook)}",
         "file": hook.path,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
 
 _SHOWN_ROWS = 200
+_SHOWN_SESSION_CHARS = 8
 # The filters that `boathook log` has, too; their names are the same.
 _LOG_FILTERS = ("agent", "session", "decision", "hook", "tool", "event")
 FILTERS = (*_LOG_FILTERS, "project", "only", "q")
@@ -78,6 +79,7 @@ def make_row(row: RecordRow) -> Html:
     cells = (
         (clock, "time"),
         (row.host, "agent"),
+        (row.session[:_SHOWN_SESSION_CHARS], "session"),
         (row.tool or row.event or row.type, "tool"),
         (make_decision(row.decision), "decision"),
         (row.input or row.event, "input"),

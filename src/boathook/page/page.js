@@ -95,7 +95,7 @@ async function showScreen() {
 function markScreen(name) {
   for (const link of document.querySelectorAll("#screens a")) {
     const target = link.hash.slice(2);
-    const isHere = target === name || target === `${name}s`;
+    const isHere = target === name || target === `${name}s` || (target === "live" && name === "record");
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -42,7 +42,7 @@ def make_record_screen(context: PageContext, query: Query) -> Html:
         "event": row.event,
         **{label: record.get(field) for field, label in _ORIGIN_FIELDS.items()},
     }
-    title = (make_decision(row.decision), " ", row.tool or row.event or row.type)
+    title = (row.tool or row.event or row.type, " ", make_decision(row.decision))
     return join_html(
         (
             make_element("h1", title),

@@ -97,6 +97,7 @@ def _describe_report(report: ReplayReport, *, is_single: bool) -> Html:
     facts = {
         "replayed": f"{report.replayed:,} of {report.events:,} events",
         "would block": f"{report.block_count:,}",
+        "decisions now": ", ".join(f"{word} {count:,}" for word, count in report.decisions.items()),
         "hooks failed on": f"{report.failed:,} events" if report.failed else "",
         "with placeholders for secrets": f"{report.redacted:,} events" if report.redacted else "",
     }

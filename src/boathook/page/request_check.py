@@ -12,9 +12,9 @@ from typing import Any
 from boathook.core.value import Value
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Without data and without a secret, so that they need no token.
@@ -124,7 +124,7 @@ class _Headers:
 
 
 def _add_headers(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
+    async def send_with_headers(message: AsgiMessage) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), *_HEADER_PAIRS]}
         await send(message)
