@@ -9,6 +9,7 @@ from boathook.cli.hook_facts import describe_hook_agents
 from boathook.cli.show import format_count
 from boathook.core.hook import ARMED, USER, Hook
 from boathook.core.value import Value
+from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import load_host
 from boathook.install.status import HEALTHY_STATUSES
 from boathook.page.markup import Html, join_html, make_element
@@ -99,7 +100,7 @@ def _judge_cell(hook: Hook, agent: str, described: dict[str, Any], *, is_install
         return GuardCell(agent, OFF, hook.state_text)
     if not is_installed:
         return GuardCell(agent, ABSENT, f"this agent does not call boathook: boathook install {agent}")
-    if texts.startswith("it never runs"):
+    if any(one.is_never_asked for one in find_unsupported(hook, load_host(agent))):
         return GuardCell(agent, UNABLE, texts)
     return GuardCell(agent, LIMITED if texts else ACTIVE, texts)
 

@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.value import Value
@@ -40,31 +40,30 @@ class PageOptions(Value):
 
 
 def open_page_socket(port: int, path: str) -> socket.socket:
-    """Return a bound socket: on the loopback address, or a private one at a path."""
+    """Return a socket that listens: on the loopback address, or a private one at a path."""
+    listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET, socket.SOCK_STREAM)
     try:
         if path:
-            return _bind_private(path)
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((LOOPBACK, port))
+            _bind_private(listener, path)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((LOOPBACK, port))
         listener.listen()
     except OSError as error:
+        listener.close()
         where = path or f"{LOOPBACK}:{port}"
         other = "another path" if path else "another --port, or none for any free one"
-        raise ConfigError(f"the page cannot use {where} ({error.strerror}). Choose {other}") from None
+        raise ConfigError(f"the page cannot use {where} ({error.strerror or error}). Choose {other}") from None
     return listener
 
 
-def _bind_private(path: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _bind_private(listener: socket.socket, path: str) -> None:
     _remove_dead_socket(path)
     before = os.umask(0o177)
     try:
         listener.bind(path)
-        listener.listen()
     finally:
         os.umask(before)
-    return listener
 
 
 def _remove_dead_socket(path: str) -> None:
@@ -90,14 +89,13 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
     port = (options.port or TUNNEL_PORT) if options.socket_path else listener.getsockname()[1]
     context = PageContext(f"http://{LOOPBACK}:{port}", options.project, options.given_state)
     server = make_server(context)
-    # In the background of a shell, reading from the terminal would stop this process; so it only fails.
-    signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     redirect = RedirectFile()
     context.when_opened(redirect.remove)
     opener = PageOpener(context, redirect, options, port, echo)
     context.index.start()
     try:
-        asyncio.run(_serve(server, listener, context, opener, options.idle_seconds))
+        with _handle_signals():
+            asyncio.run(_serve(server, listener, context, opener, options.idle_seconds))
     except KeyboardInterrupt:
         pass
     finally:
@@ -107,6 +105,18 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
             with contextlib.suppress(OSError):
                 os.unlink(options.socket_path)
     return 0
+
+
+@contextlib.contextmanager
+def _handle_signals() -> Iterator[None]:
+    """Clean up also if the process is asked to end, and do not let a shell stop it, which reading its terminal would do."""
+    wanted = {signal.SIGTERM: signal.default_int_handler, signal.SIGTTIN: signal.SIG_IGN}
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def make_server(context: PageContext) -> Server:
