@@ -25,7 +25,12 @@ function showMessage(title, text) {
   heading.textContent = title;
   paragraph.textContent = text;
   main.replaceChildren(heading, paragraph);
+  finishScreen();
+}
+
+function finishScreen() {
   main.removeAttribute("aria-busy");
+  main.dataset.address = location.hash;
 }
 
 function showStatus(text) {
@@ -71,6 +76,7 @@ async function showScreen() {
   const { name, query } = readAddress();
   const number = ++visit;
   stopStream();
+  delete main.dataset.address;
   main.setAttribute("aria-busy", "true");
   let answer;
   try {
@@ -86,7 +92,7 @@ async function showScreen() {
     return;
   }
   insertFragment(main, screen.html);
-  main.removeAttribute("aria-busy");
+  finishScreen();
   markScreen(name);
   showWaiting(screen.waiting, screen.title);
   followRecords(name, query, screen.position);

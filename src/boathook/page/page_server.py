@@ -110,7 +110,7 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
 @contextlib.contextmanager
 def _handle_signals() -> Iterator[None]:
     """Clean up also if the process is asked to end, and do not let a shell stop it, which reading its terminal would do."""
-    wanted = {signal.SIGTERM: signal.default_int_handler, signal.SIGTTIN: signal.SIG_IGN}
+    wanted: dict[int, Any] = {signal.SIGTERM: signal.default_int_handler, signal.SIGTTIN: signal.SIG_IGN}
     before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
     try:
         yield
