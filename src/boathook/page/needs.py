@@ -72,7 +72,7 @@ def find_reviews(context: PageContext) -> Iterator[Need]:
                 REVIEW,
                 f"{about['name']}: {change}",
                 f"It does not run. {text}",
-                _add_project(f"boathook trust {about['name']}", facts.project),
+                _add_project(f"boathook trust {about['name']}", about["project"]),
                 since,
                 about["project"],
                 about["name"],
