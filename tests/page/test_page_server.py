@@ -135,7 +135,7 @@ def test_a_browser_is_started_with_a_private_file_and_without_the_ticket(
     assert f"The page is in your browser, at {address[1]}/" in out
 
 
-def test_the_page_ends_by_itself_if_nobody_reads_it(project: ScratchProject) -> None:
+def test_the_page_ends_by_itself_if_it_has_no_reader(project: ScratchProject) -> None:
     lines: list[str] = []
     assert serve_page(PageOptions(None, can_open=False, idle_seconds=0.2), lines.append) == 0
     assert lines[-1].startswith("Ended: nobody has read the page")

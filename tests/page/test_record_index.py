@@ -59,7 +59,7 @@ def test_the_newest_records_are_there_before_the_oldest_are_read(tmp_path: Path)
 
 
 @pytest.mark.parametrize("block", [1, 700, 900, 5000, 1 << 20])
-def test_lines_are_read_backwards_whole_and_once_whatever_the_size_of_a_block(tmp_path: Path, block: int) -> None:
+def test_lines_are_read_backwards_whole_and_once_for_any_size_of_a_block(tmp_path: Path, block: int) -> None:
     write_records(tmp_path, map(make_record, range(20)))
     path = tmp_path / SEGMENT
     # A writer is in the middle of a line.

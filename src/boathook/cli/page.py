@@ -27,7 +27,7 @@ _PACKAGES = ("starlette", "uvicorn")
 @project_option
 @state_option
 def open_page(port: int, socket_path: str, no_open: bool, project: str | None, state: str | None) -> int:
-    """Show what hooks do, in a browser on this machine.
+    """Show what hooks do, in a browser.
 
     It shows what needs you, events as they come, the whole of each record, what each hook does in each agent, sessions,
     and what your hooks of today would decide about recorded events. The page only reads: for everything else it shows
