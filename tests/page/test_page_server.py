@@ -132,7 +132,7 @@ def test_a_browser_is_started_with_a_private_file_and_without_the_ticket(
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (address[3] not in out, err, path.parent.exists()) == (True, "", False)
-    assert f"The page is in your browser, at {address[1]}/" in out
+    assert f"Opening {address[1]}/ in your browser" in out
 
 
 def test_the_page_ends_by_itself_if_it_has_no_reader(project: ScratchProject) -> None:

@@ -91,10 +91,12 @@ def make_row(row: RecordRow) -> Html:
     name = f"{row.decision}: {row.tool or row.event} {row.input}".strip()
     link = make_element("a", spans, href=make_address("record", id=row.id), aria_label=name)
     class_name = "problem" if row.has_problem or row.is_spilled else "quiet" if row.decision == "none" else None
-    return make_element("li", link, class_=class_name, data_copy=f"boathook why {row.id}")
+    return make_element(
+        "li", link, class_=class_name, data_copy=f"boathook why {row.id}", data_place=f"{row.file}:{row.offset}"
+    )
 
 
-def describe_new_rows(context: PageContext, rows: list[RecordRow], query: Query) -> Html:  # noqa: ARG001
+def describe_new_rows(rows: list[RecordRow], query: Query) -> Html:
     """Return the lines of new records that the filters let pass, the newest first."""
     matches = _RowFilter(query)
     return join_html([make_row(row) for row in reversed(rows[-_SHOWN_ROWS:]) if matches.has(row)])

@@ -150,7 +150,7 @@ async function followRecords(name, query, position) {
 }
 
 function takeUpdate(name, update) {
-  showWaiting(update.waiting);
+  if (update.waiting !== undefined) showWaiting(update.waiting);
   if (!update.html || name !== "live") return;
   if (isPaused) held.push(update.html);
   else addRows(update.html);
@@ -160,6 +160,12 @@ function addRows(html) {
   const rows = document.getElementById("rows");
   if (!rows) return;
   insertFragment(rows, html, "afterbegin");
+  // A record that came while the screen was made is in both.
+  const places = new Set();
+  for (const row of [...rows.children]) {
+    if (places.has(row.dataset.place)) row.remove();
+    places.add(row.dataset.place);
+  }
   while (rows.children.length > 1000) rows.lastElementChild.remove();
 }
 

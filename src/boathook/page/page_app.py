@@ -112,18 +112,21 @@ class PageRoutes:
         digits = query.pop("after", "")
         position = int(digits) if digits.isdecimal() and len(digits) < 12 else context.index.position
         waiting, beat = -1, 0
+        counting: asyncio.Future[int] | None = None
         with context.count_stream():
             while not context.is_closing():
-                rows, position = context.index.list_rows_after(position), context.index.position
-                if rows or not beat % _BEATS:
-                    needs = await run_in_thread(lambda: list_needs(context))
-                    html = describe_new_rows(context, rows, query)
-                    if rows or len(needs) != waiting:
-                        waiting = len(needs)
-                        yield _encode_line({"html": html, "position": position, "waiting": waiting})
-                    else:
-                        # The only way to notice that a reader is gone.
-                        yield b"\n"
+                rows, position = context.index.list_rows_after(position)
+                if rows:
+                    yield _encode_line({"html": describe_new_rows(rows, query)})
+                if (rows or not beat % _BEATS) and counting is None:
+                    # Records do not wait for it.
+                    counting = asyncio.ensure_future(run_in_thread(lambda: len(list_needs(context))))
+                    # Something must be sent now and then: there is no other way to notice that a reader is gone.
+                    yield b"\n"
+                if counting is not None and counting.done():
+                    before, waiting, counting = waiting, counting.result(), None
+                    if waiting != before:
+                        yield _encode_line({"waiting": waiting})
                 beat += 1
                 await asyncio.sleep(_STREAM_SECONDS)
 

@@ -179,11 +179,18 @@ class PageOpener:
         import webbrowser
 
         path = self._redirect.write(self._context.make_address())
-        threading.Timer(TICKET_SECONDS, self._redirect.remove).start()
-        if webbrowser.open(f"file://{path}"):
-            self.echo(f"The page is in your browser, at {self._context.origin}/ (Ctrl-C ends it).")
-        else:
-            self._print_address()
+        timer = threading.Timer(TICKET_SECONDS, self._redirect.remove)
+        # Nothing waits for it at the end.
+        timer.daemon = True
+        timer.start()
+        self.echo(f"Opening {self._context.origin}/ in your browser (Ctrl-C ends the page).")
+
+        def start_browser() -> None:
+            # Some browsers end only when their last window is closed.
+            if not webbrowser.open(f"file://{path}"):
+                self._print_address()
+
+        threading.Thread(target=start_browser, name="boathook-page-browser", daemon=True).start()
 
     def _print_address(self) -> None:
         for line in describe_tunnel(os.environ, self._port, self._options.socket_path):

@@ -131,7 +131,6 @@ class RecordIndex:
         self._dropped = self._invalid_lines = self._readers = 0
         self._is_complete = self._is_cut = False
         self._is_closed = threading.Event()
-        self._listeners: list[Callable[[], None]] = []
         self._ends = {name: find_last_line_end(folder, name) for name in list_ledger_files(folder)}
         self._backlog = self._read_backlog(dict(self._ends))
         self._waiting_lines: list[PlacedLine] = []
@@ -155,9 +154,10 @@ class RecordIndex:
             yield newer[at]
         yield from islice(older, len(older))
 
-    def list_rows_after(self, position: int) -> list[RecordRow]:
-        """Return the rows that came after a position, the oldest first."""
-        return self._newer[max(position - self._dropped, 0) :]
+    def list_rows_after(self, position: int) -> tuple[list[RecordRow], int]:
+        """Return the rows that came after a position, the oldest first, and the position after them."""
+        with self.lock:
+            return self._newer[max(position - self._dropped, 0) :], self.position
 
     def find_row(self, prefix: str) -> RecordRow | None:
         """Return the row of an id or of its beginning, None if there is none or if several begin like this."""
@@ -195,15 +195,9 @@ class RecordIndex:
     def close(self) -> None:
         self._is_closed.set()
 
-    def add_listener(self, listener: Callable[[], None]) -> None:
-        """Call a function, in the thread of the index, whenever records have come."""
-        self._listeners.append(listener)
-
     def _keep_up(self) -> None:
         while not self._is_closed.wait(0 if not self._is_complete and not self._readers else _POLL_SECONDS):
-            if self.poll():
-                for listener in self._listeners:
-                    listener()
+            self.poll()
             if not self._is_complete and not self._readers:
                 self._load_chunk(_CHUNK_RECORDS)
 
@@ -222,9 +216,11 @@ class RecordIndex:
             lines = read_lines_after(self.folder, name, start) if size > start else []
             self._ends[name] = lines[-1].offset + len(lines[-1].line) if lines else start
             rows = self._add_lines(lines)
-            self._newer += rows
+            with self.lock:
+                self._newer += rows
             has_new = has_new or bool(rows)
-        self._limit_rows()
+        with self.lock:
+            self._limit_rows()
         return has_new
 
     def _read_backlog(self, ends: dict[str, int]) -> Iterator[list[PlacedLine]]:
