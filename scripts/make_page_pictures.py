@@ -127,7 +127,9 @@ def _take_pictures(browser: Any, address: str, record: str) -> None:
         page.set_viewport_size({"width": width, "height": HEIGHT})
         page.emulate_media(color_scheme=scheme)
         page.evaluate("address => { location.hash = address }", target)
-        page.wait_for_function("address => document.getElementById('screen').dataset.address === address", arg=target)
+        # The policy of the page lets no text be evaluated within it, so that this asks from outside.
+        while page.evaluate("document.getElementById('screen').dataset.address") != target:
+            page.wait_for_timeout(20)
         page.screenshot(path=PICTURES / name)
         print(f"made {(PICTURES / name).relative_to(TOP)}")
     browser.close()
