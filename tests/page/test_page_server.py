@@ -135,6 +135,35 @@ def test_a_browser_is_started_with_a_private_file_and_without_the_ticket(
     assert f"Opening {address[1]}/ in your browser" in out
 
 
+def test_enter_at_the_terminal_gives_another_address(project: ScratchProject) -> None:
+    master, slave = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "boathook", "page", "--no-open"],
+        cwd=project.path,
+        env={**project.environment, "COLUMNS": "200"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        text = ""
+        while "Press Enter" not in text:
+            text += os.read(master, 1000).decode()
+        os.write(master, b"\n")
+        while text.count("#t=") < 2 or not text.endswith("\n"):
+            text += os.read(master, 1000).decode()
+        tickets = re.findall(r"(http://127\.0\.0\.1:\d+)/#t=([\w-]{43})", text)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    assert (len(tickets), len(set(tickets)), len({origin for origin, _ in tickets})) == (2, 2, 1)
+
+
 def test_the_page_ends_by_itself_if_it_has_no_reader(project: ScratchProject) -> None:
     lines: list[str] = []
     assert serve_page(PageOptions(None, can_open=False, idle_seconds=0.2), lines.append) == 0
