@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 SITE_READY := $(VENV)/.site-ready
+BROWSER_READY := $(VENV)/.browser-ready
 
 help: ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -25,13 +26,17 @@ $(SITE_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
 	@touch $(SITE_READY)
 
+$(BROWSER_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	@touch $(BROWSER_READY)
+
 demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
-test test-faults test-documents test-installed test-remote test-bridges test-long: export PYTHONDONTWRITEBYTECODE =
+test test-faults test-documents test-installed test-remote test-bridges test-page test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge and not browser' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm
 
 test-faults: $(READY) ## what goes wrong: every row of the fault model, the seeds of the fuzzer, the warm engine
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long' tests/faults tests/fuzz tests/warm
@@ -50,6 +55,9 @@ test-remote: $(READY) ## hooks that ask a model or a server, on loopback
 
 test-bridges: $(READY) ## the contract of the bridges with pydantic-ai, which is installed here
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'bridge and not long' tests/bridges
+
+test-page: $(BROWSER_READY) ## the page in a real browser: the chromium of the system
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'browser and not long' tests/page
 
 test-as-user: $(READY) ## as root: the tests that root cannot run, as a user without rights
 	$(BIN)/python scripts/test_as_user.py
@@ -108,6 +116,9 @@ bridges: $(READY) ## the contract of the bridges in every framework, each in an 
 docs: $(READY) ## make the generated parts of the documentation again
 	$(BIN)/python scripts/generate_docs.py
 
+page-pictures: $(BROWSER_READY) ## make the pictures of the page again, from real runs of hooks
+	$(BIN)/python -m scripts.make_page_pictures
+
 picture: $(READY) ## make the picture of the README again, from what the commands print
 	$(BIN)/python scripts/make_picture.py
 
@@ -125,4 +136,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-bridges test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs picture site snapshots format clean
+.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean

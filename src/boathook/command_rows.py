@@ -61,6 +61,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         ),
     },
     "Understand": {
+        "page": CommandRow("page:open_page", "Show what hooks do, in a browser", changes_guards=False),
         "list": CommandRow("list:list_hooks", "List all hooks and their state", changes_guards=False),
         "show": CommandRow("show_hook:show_hook", "Show everything about one hook", changes_guards=False),
         "explain": CommandRow(

@@ -71,7 +71,7 @@ def test_a_hook_that_is_edited_counts_at_the_next_event(project, own_client):
 
 def test_nothing_of_one_caller_reaches_another_or_a_hook(project, own_client):
     project.write_hook("look", script='{ env; tr "\\0" "\\n" < /proc/$PPID/environ; ls -l /proc/self/fd; } >&2; exit 2')
-    first = own_client.run(CALL, *EVENT, env={**project.environment, "SECRET_OF_ONE": "hidden"})
+    first = own_client.run(CALL, *EVENT, env={**own_client.environment, "SECRET_OF_ONE": "hidden"})
     second = own_client.run(CALL, *EVENT)
     assert b"SECRET_OF_ONE=hidden" in first[2]
     assert first[2].count(b"SECRET_OF_ONE") == 1

@@ -126,21 +126,24 @@ class Client:
         self.project, self._before = project, before
         self._cold = (*COLD[:-1], str(package / "entry/hook_entry.py"))
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of a caller; the tests may run in continuous integration, in which no caller is accepted."""
+        return {name: value for name, value in self.project.environment.items() if name != "CI"}
+
     def make_command(self, *args: str) -> list[str]:
         return [*self._before, *self._cold, "--state", str(self.project.state), *args]
 
     def run_words(self, words: Sequence[str], event: object) -> tuple[int, bytes, bytes]:
         """Run another command in the same surroundings."""
-        env = {name: value for name, value in self.project.environment.items() if name != "CI"}
+        env = self.environment
         data = json.dumps(event).encode()
         done = subprocess.run(words, input=data, capture_output=True, cwd=self.project.path, env=env)
         return done.returncode, done.stdout, done.stderr
 
     def start(self, *args: str, before: Sequence[str] = (), **options: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        # The tests themselves may run in continuous integration, in which no caller is accepted.
-        env = {name: value for name, value in self.project.environment.items() if name != "CI"}
-        settings = {**pipes, "cwd": self.project.path, "env": env, **options}
+        settings = {**pipes, "cwd": self.project.path, "env": self.environment, **options}
         return subprocess.Popen([*before, *self.make_command(*args)], **settings)
 
     def run(self, event: object, *args: str, **options: Any) -> tuple[int, bytes, bytes]:

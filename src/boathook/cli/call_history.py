@@ -56,15 +56,22 @@ class CallHistory:
         self._times: dict[tuple[str, bool], list[str]] = {}
         self._runs: dict[tuple[str, str], list[bool]] = {}
         self._calls: deque[_RecordedCall] = deque(maxlen=_MAX_CALLS)
+        self._is_project_here: dict[str, bool] = {"": False}
         for record in records:
-            if record["type"] == DISPATCH_TYPE and record.get("host") not in _PROBE_HOSTS:
-                self._add_dispatch(record)
-            elif record["type"] == END_TYPE:
-                # How an async hook ended is recorded without its file.
-                self._add_run({**record, "path": _HERE if self._is_here(record) else _ELSEWHERE})
+            self.add(record)
+
+    def add(self, record: dict[str, Any]) -> None:
+        if record["type"] == DISPATCH_TYPE and record.get("host") not in _PROBE_HOSTS:
+            self._add_dispatch(record)
+        elif record["type"] == END_TYPE:
+            # How an async hook ended is recorded without its file.
+            self._add_run({**record, "path": _HERE if self._is_here(record) else _ELSEWHERE})
 
     def _is_here(self, record: dict[str, Any]) -> bool:
-        return bool(record["project"]) and os.path.realpath(record["project"]) in self._projects
+        project = record["project"]
+        if project not in self._is_project_here:
+            self._is_project_here[project] = os.path.realpath(project) in self._projects
+        return self._is_project_here[project]
 
     def _add_dispatch(self, record: dict[str, Any]) -> None:
         is_here = self._is_here(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from boathook.cli.hook_causes import list_installed_hosts
@@ -78,11 +79,11 @@ def collect_facts(hook: Hook, others: tuple[Hook, ...], loaded: Loaded, state: s
         hook=hook,
         body=_read_body(hook),
         files=tuple(_list_files(hook)),
-        trust=_describe_trust(hook, loaded),
-        agents=tuple(_describe_agents(hook, state, project)),
+        trust=describe_hook_trust(hook, loaded),
+        agents=tuple(describe_hook_agents(hook, list_installed_hosts(state, project))),
         recent=recent,
         stats=stats,
-        tests=_describe_tests(hook),
+        tests=describe_hook_tests(hook),
         others=others,
     )
 
@@ -119,7 +120,7 @@ def _describe_file(path: str, shown: str) -> list[dict[str, Any]]:
     return [{"path": shown, "bytes": status.st_size, "executable": bool(status.st_mode & 0o111)}]
 
 
-def _describe_trust(hook: Hook, loaded: Loaded) -> dict[str, Any]:
+def describe_hook_trust(hook: Hook, loaded: Loaded) -> dict[str, Any]:
     record = _find_decision(hook, loaded)
     return {
         "needed": hook.scope != USER,
@@ -138,11 +139,11 @@ def _find_decision(hook: Hook, loaded: Loaded) -> TrustRecord | None:
     return next((record for one, record in rows if (one.name, one.path, one.place) == key), None)
 
 
-def _describe_agents(hook: Hook, state: str, project: str | None) -> list[dict[str, Any]]:
-    """Return for every agent that calls boathook whether it runs the hook, and what the hook cannot do there."""
+def describe_hook_agents(hook: Hook, hosts: Iterable[Host]) -> list[dict[str, Any]]:
+    """Return for every agent whether it runs the hook, and what the hook cannot do there."""
     rows = []
     source = "" if isinstance(hook.handler, BuiltIn) else find_source(hook.source).without
-    for host in list_installed_hosts(state, project):
+    for host in hosts:
         is_own = source in load_setup(host.name).runs_itself
         texts = [] if is_own else [one.text for one in find_unsupported(hook, host)]
         can = [] if is_own else _list_abilities(hook, host)
@@ -179,7 +180,7 @@ def _read_past(hook: Hook, state: str) -> tuple[HookStats, tuple[dict[str, Any],
     return stats, tuple(recent)
 
 
-def _describe_tests(hook: Hook) -> dict[str, Any]:
+def describe_hook_tests(hook: Hook) -> dict[str, Any]:
     folder = hook.edited_folder or os.path.dirname(hook.path)
     path = f"{folder}/{TESTS_FILE}"
     if not os.path.isfile(path):

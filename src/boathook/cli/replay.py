@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -24,6 +25,7 @@ from boathook.engine import Engine
 from boathook.errors import BoathookError, ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE
+from boathook.ledger.schema import LedgerRecord
 from boathook.sources.hook_md.folder import find_manifest, read_hook
 from boathook.sources.hook_names import match_hook_names
 from boathook.system.programs import find_entry_point
@@ -87,10 +89,10 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
       boathook replay --since 7d
       boathook replay --hook .agents/hooks/new-guard
     """
-    catalog = load_catalog(**where) if path is None else _load_hook(path, where["project"])
+    catalog = load_catalog(**where) if path is None else load_edited_hook(path, where["project"])
     catalog = confine_hooks(catalog, is_allowed_without=unconfined, is_strictest=path is not None)
     reader = LedgerReader(resolve_state(where["state"]))
-    report = _replay_records(catalog, reader, parse_time(since), is_single=path is not None)
+    report = replay_records(catalog, reader.read(parse_time(since)), is_single=path is not None)
     warn_unreadable_lines(reader)
     if as_json:
         print_json(report.to_json())
@@ -99,7 +101,7 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
     return int(bool(report.differences))
 
 
-def _load_hook(path: str, project: str | None) -> Catalog:
+def load_edited_hook(path: str, project: str | None) -> Catalog:
     # Raises an error if it is not a folder.
     resolve_start(project)
     if not os.path.exists(path):
@@ -123,10 +125,10 @@ def _suggest_folder(name: str, project: str | None) -> str:
     return f". Did you mean {folder}?" if folder else ""
 
 
-def _replay_records(catalog: Catalog, reader: LedgerReader, since: str, *, is_single: bool) -> ReplayReport:
+def replay_records(catalog: Catalog, records: Iterable[LedgerRecord], *, is_single: bool) -> ReplayReport:
     report = ReplayReport()
     with open_trial_engine(catalog, "boathook-replay-") as (engine, scratch):
-        for record in reader.read(since):
+        for record in records:
             if record["type"] == DISPATCH_TYPE:
                 _replay_record(report, engine, record, scratch, is_single=is_single)
     return report

@@ -106,7 +106,7 @@ def _print_statuses(
     for note in notes:
         echo(f"note: {note}", "dim")
     for status in statuses:
-        for fix in _list_fixes(status, setups[status.host], target.replace(scope=status.scope)):
+        for fix in list_status_fixes(status, setups[status.host], target.replace(scope=status.scope)):
             echo(f"fix: {fix}", "dim")
 
 
@@ -114,7 +114,7 @@ def _is_absent_in_project(status: HostStatus) -> bool:
     return status.scope == PROJECT and status.state == ABSENT_STATUS and not status.why
 
 
-def _list_fixes(status: HostStatus, setup: Setup, target: InstallTarget) -> list[str]:
+def list_status_fixes(status: HostStatus, setup: Setup, target: InstallTarget) -> list[str]:
     if status.state in host_status.HEALTHY_STATUSES:
         return []
     command = f"boathook install {status.host}{' --project' * (status.scope == PROJECT)}"

@@ -89,12 +89,16 @@ def trust_hooks(
 
 def _print_waiting(names: tuple[str, ...], loaded: Loaded, store: TrustStore, choices: TrustChoices) -> int:
     """Print the hooks that wait for a decision, for a program; nothing is changed."""
-    candidates = list_candidates(loaded)
-    chosen = choose_candidates(candidates, names, describe_near_misses(loaded.catalog)) if names else candidates
-    choices = choices.replace(is_named=bool(names))
-    waiting = [one for one in chosen if not one.is_denied and not _is_settled(one, choices)]
+    waiting = list_waiting_hooks(names, loaded, choices.replace(is_named=bool(names)))
     print_json({"waiting": [describe_review(candidate, store) for candidate in waiting]})
     return int(bool(waiting))
+
+
+def list_waiting_hooks(names: tuple[str, ...], loaded: Loaded, choices: TrustChoices) -> list[TrustCandidate]:
+    """Return the hooks that wait for a decision: those that are named, or all."""
+    candidates = list_candidates(loaded)
+    chosen = choose_candidates(candidates, names, describe_near_misses(loaded.catalog)) if names else candidates
+    return [one for one in chosen if not one.is_denied and not _is_settled(one, choices)]
 
 
 class TrustChoices(Value):

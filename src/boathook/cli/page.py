@@ -1,0 +1,54 @@
+"""`boathook page`: what hooks do, in a browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import click
+
+from boathook.assembly import resolve_start
+from boathook.cli.common_options import project_option, state_option
+from boathook.cli.show import echo
+from boathook.errors import ConfigError
+from boathook.system.extras import suggest_extra
+
+_PACKAGES = ("starlette", "uvicorn")
+
+
+@click.command("page")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Use this port; any free one without."
+)
+@click.option(
+    "--socket", "socket_path", type=click.Path(), default="", metavar="PATH", help="Use a private socket for `ssh -L`."
+)
+@click.option("--no-open", is_flag=True, help="Print the address, and do not open a browser.")
+@project_option
+@state_option
+def open_page(port: int, socket_path: str, no_open: bool, project: str | None, state: str | None) -> int:
+    """Show what hooks do, in a browser.
+
+    It shows what needs you, events as they come, the whole of each record, what each hook does in each agent, sessions,
+    and what your hooks of today would decide about recorded events. The page only reads: for everything else it shows
+    the command to copy.
+
+    It answers on this machine only, to the browser that opened it. The address works once, within a minute; press Enter
+    for another window. The page ends with Ctrl-C, or after 30 minutes without a reader. It needs the extra `page`.
+
+    \b
+    Examples:
+      boathook page
+      boathook page --no-open --port 8471
+      boathook page --socket ~/.boathook-page.sock
+    """
+    if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
+        raise ConfigError(
+            f"`boathook page` needs packages that are not installed. Install them: {suggest_extra('page')}"
+        )
+    from boathook.page.page_server import PageOptions, serve_page
+
+    # Raises an error if it is not a folder.
+    folder = resolve_start(project) if project is not None else None
+    options = PageOptions(folder, state, port, os.path.expanduser(socket_path), can_open=not no_open)
+    return serve_page(options, echo)

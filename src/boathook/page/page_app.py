@@ -1,0 +1,169 @@
+"""The routes of the page: the shell, which has no data, and the data, which needs the token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boathook.errors import BoathookError
+from boathook.page.exports import make_export, make_markdown
+from boathook.page.live_screen import describe_new_rows
+from boathook.page.needs import list_needs
+from boathook.page.request_check import EXCHANGE_PATH
+from boathook.page.screen_rows import SCREENS, Screen
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from boathook.page.page_context import PageContext, Query
+    from boathook.page.request_check import AsgiApp
+
+_HERE = Path(__file__).parent
+# What anybody may read: the same for everybody, from the package.
+_FILES = {
+    "/": ("shell.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/favicon.ico": ("icon.svg", "image/svg+xml"),
+}
+_EXPORT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "md": "text/markdown; charset=utf-8"}
+# A stream looks for new records as often as the index does.
+_STREAM_SECONDS = 0.1
+_BEATS = 100
+_Result = TypeVar("_Result")
+
+
+def make_app(context: PageContext) -> AsgiApp:
+    """Return the application; `RequestCheck` must be around it."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    routes = PageRoutes(context)
+    files = [Route(path, routes.send_file) for path in _FILES]
+    data = [
+        Route(EXCHANGE_PATH, routes.exchange_ticket, methods=["POST"]),
+        Route("/data/screen/{name}", routes.send_screen),
+        Route("/data/stream", routes.send_stream),
+        Route("/data/export/{name}.{kind}", routes.send_export),
+    ]
+    return Starlette(routes=[*files, *data])
+
+
+class PageRoutes:
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
+
+    async def send_file(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        name, media_type = _FILES[request.url.path]
+        return Response((_HERE / name).read_bytes(), media_type=media_type)
+
+    async def exchange_ticket(self, request: Request) -> Response:
+        """Answer a ticket with the token; this and nothing else is not a GET."""
+        token = self._context.exchange_ticket((await request.body()).decode("utf-8", "replace"))
+        return _send_json({"token": token}, 200 if token else 401)
+
+    async def send_screen(self, request: Request) -> Response:
+        screen = next((one for one in SCREENS if one.path == request.path_params["name"]), None)
+        if screen is None:
+            return _send_json({"error": "there is no such screen"}, 404)
+        query = dict(request.query_params)
+        answer = await run_in_thread(lambda: self._make_screen(screen, query))
+        return _send_json(answer)
+
+    def _make_screen(self, screen: Screen, query: Query) -> dict[str, Any]:
+        context = self._context
+        with context.index.serve_reader():
+            position = context.index.position
+            try:
+                html = screen.make(context, query)
+            except BoathookError as error:
+                html = screen.describe_error(error)
+            waiting = len(list_needs(context))
+        return {"title": screen.title, "html": html, "position": position, "waiting": waiting}
+
+    async def send_export(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        name, kind = request.path_params["name"], request.path_params["kind"]
+        query = dict(request.query_params)
+        make = make_markdown if (name, kind) == ("record", "md") else make_export
+        text = await run_in_thread(lambda: make(self._context, name, kind, query))
+        if text is None:
+            return _send_json({"error": "there is no such list"}, 404)
+        return Response(text.encode("utf-8", "backslashreplace"), media_type=_EXPORT_TYPES[kind])
+
+    async def send_stream(self, request: Request) -> Response:
+        """Answer with new records as they come, one JSON object per line, until the reader or the page ends."""
+        from starlette.responses import StreamingResponse
+
+        query = dict(request.query_params)
+        return StreamingResponse(self._stream(query), media_type="application/x-ndjson")
+
+    async def _stream(self, query: Query) -> AsyncIterator[bytes]:
+        context = self._context
+        digits = query.pop("after", "")
+        position = int(digits) if digits.isdecimal() and len(digits) < 12 else context.index.position
+        waiting, beat = -1, 0
+        counting: asyncio.Future[int] | None = None
+        with context.count_stream():
+            while not context.is_closing():
+                rows, position = context.index.list_rows_after(position)
+                if rows:
+                    yield _encode_line({"html": describe_new_rows(rows, query)})
+                if (rows or not beat % _BEATS) and counting is None:
+                    # Records do not wait for it.
+                    counting = asyncio.ensure_future(run_in_thread(lambda: len(list_needs(context))))
+                    # Something must be sent now and then: there is no other way to notice that a reader is gone.
+                    yield b"\n"
+                if counting is not None and counting.done():
+                    before, waiting, counting = waiting, counting.result(), None
+                    if waiting != before:
+                        yield _encode_line({"waiting": waiting})
+                beat += 1
+                await asyncio.sleep(_STREAM_SECONDS)
+
+
+def _encode_line(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields).encode() + b"\n"
+
+
+def _send_json(fields: dict[str, Any], status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    return Response(json.dumps(fields), status, media_type="application/json")
+
+
+async def run_in_thread(function: Callable[[], _Result]) -> _Result:
+    """Run a function in a thread that does not keep the program from ending: Ctrl-C must not wait for a replay."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_Result] = loop.create_future()
+
+    def finish(result: _Result | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        try:
+            result, error = function(), None
+        except BaseException as raised:  # noqa: BLE001  (it is raised again, by whoever waits)
+            result, error = None, raised
+        try:
+            loop.call_soon_threadsafe(finish, result, error)
+        except RuntimeError:
+            # The loop is closed: the page has ended.
+            return
+
+    threading.Thread(target=run, name="boathook-page-screen", daemon=True).start()
+    return await future
