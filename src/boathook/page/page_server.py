@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 # Where `ssh -L` leads a browser to, if the page is on a socket and no port is asked for.
 TUNNEL_PORT = 8471
-IDLE_SECONDS = 30 * 60.0
+UNREAD_SECONDS = 30 * 60.0
 
 
 class PageOptions(Value):
@@ -36,7 +36,7 @@ class PageOptions(Value):
     port: int = 0
     socket_path: str = ""
     can_open: bool = True
-    idle_seconds: float = IDLE_SECONDS
+    idle_seconds: float = UNREAD_SECONDS
 
 
 def open_page_socket(port: int, path: str) -> socket.socket:
