@@ -333,6 +333,8 @@ def bench_warm(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) 
     def ask(project: Path, *before: str, code: int = 0, flags: tuple[str, ...] = ()) -> Measure:
         return launcher.measure(event_file(folder, project), *warm.make_words(*before, flags=flags), code=code)
 
+    # Without a client in C, the command itself asks.
+    asking = ("--engine", "warm")
     block, against = ask(blocking, client, code=2), "`python -I -S -c pass`"
     pairs = [
         (Row("warm, none of 20 hooks matches", against, 0.3), ask(projects[20], client), bare),
@@ -342,8 +344,8 @@ def bench_warm(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) 
             ask(projects[1000], client),
             ask(projects[10], client),
         ),
-        (Row("client in Python, none of 20 hooks matches", against, 1.15), ask(projects[20]), bare),
-        (Row("client in Python, one `sh` hook blocks", against, 1.8), ask(blocking, code=2), bare),
+        (Row("client in Python, none of 20 hooks matches", against, 1.15), ask(projects[20], flags=asking), bare),
+        (Row("client in Python, one `sh` hook blocks", against, 1.8), ask(blocking, code=2, flags=asking), bare),
     ]
     if shutil.which("jq"):
         jq = launcher.measure(event_file(folder, blocking), str(direct))
@@ -352,13 +354,13 @@ def bench_warm(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) 
     interleave(rounds, pairs, warm=4)
     print(f"memory of the resident after 1,000 hooks: {warm.measure_memory() / 2**20:.0f} MB")
     rate = Row("warm, an event of 8 callers at once, none matches", "cold", 0.2)
-    data, words = event_file(folder, projects[20]), warm.make_words(flags=("--cold",))
+    data, words = event_file(folder, projects[20]), warm.make_words()
     for _ in range(3):
         rate.ours.append(measure_rate(folder, data, warm.make_words(client)))
         rate.theirs.append(measure_rate(folder, data, words))
     warm.close()
     fallback = Row("client with nobody listening, none matches", "`hook_entry.py` alone", 1.05)
-    interleave(rounds, [(fallback, ask(projects[20], client), ask(projects[20], flags=("--cold",)))])
+    interleave(rounds, [(fallback, ask(projects[20], client), ask(projects[20]))])
     return [*[row for row, _, _ in pairs], rate, fallback]
 
 

@@ -38,7 +38,7 @@ def clients(new_project, shared_resident, patient_client):
     time.sleep(2.1)
     pairs = {name: (Client(project, patient_client), Client(project, "/usr/bin/env")) for name, project in made.items()}
     for _, cold in pairs.values():
-        cold.run({}, "--trust-all", "--cold", "--event", "Notification")
+        cold.run({}, "--trust-all", "--event", "Notification")
     return pairs
 
 
@@ -57,7 +57,7 @@ def test_warm_and_cold_give_the_same_answer(clients, shared_resident, name, even
     before = shared_resident.count_events()
     answer = ask(warm, data, "--trust-all", "--event", event)
     assert shared_resident.count_events() == before + 1
-    assert answer == ask(cold, data, "--trust-all", "--cold", "--event", event)
+    assert answer == ask(cold, data, "--trust-all", "--event", event)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_warm_and_cold_agree_on_what_agents_send(clients, host):
             event = path.name.partition(".")[0]
             args = ("--trust-all", "--host", host, "--event", event)
             data = path.read_bytes()
-            assert ask(warm, data, *args) == ask(cold, data, "--cold", *args), path
+            assert ask(warm, data, *args) == ask(cold, data, *args), path
 
 
 def start_warm(shared_resident, patient_client: str, argv: list[str], **options: Any) -> Any:
@@ -123,7 +123,7 @@ def test_a_hook_sees_the_environment_folder_mask_limits_and_signals_of_the_calle
     project.write_hook("look", script=LOOK)
     event = {"tool_name": "Shell", "tool_input": {}, "work_dir": str(project.path)}
     before = shared_resident.count_events()
-    ways = ((warm, ()), (cold, ("--cold",)))
+    ways = ((warm, ()), (cold, ()))
     answers = [
         client.run(event, "--event", "PreToolUse", *flags, before=("sh", "-c", CHANGES, "sh")) for client, flags in ways
     ]

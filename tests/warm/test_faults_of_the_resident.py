@@ -63,6 +63,19 @@ def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(pr
     assert '"decision": "block"' in project.run("log", "--json").stdout
 
 
+def test_the_entry_asks_the_resident_only_if_its_command_says_so(project, resident, cold):
+    project.write_hook("guard", script=BLOCK)
+    assert cold.run(CALL, *EVENT) == (2, b"", b"no\n")
+    assert cold.run(CALL, *EVENT, "--engine", "cold") == (2, b"", b"no\n")
+    assert resident.find_status()["forked"] == 0
+
+
+def test_a_resident_that_is_stopped_has_left_no_socket_when_it_answers(project, resident):
+    assert list((project.state / "warm").glob("*.socket"))
+    assert project.run("warm", "stop").returncode == 0
+    assert not list((project.state / "warm").glob("*.socket"))
+
+
 def test_a_hook_that_is_edited_counts_at_the_next_event(project, own_client):
     for number in range(4):
         project.write_hook("guard", script=f"echo {number} >&2; exit 2")
@@ -183,9 +196,7 @@ def test_a_caller_that_sends_nothing_does_not_hold_up_others(project, own_client
 def test_a_caller_without_one_of_the_three_streams_takes_the_cold_path(project, own_client, cold, resident, closed):
     project.write_hook("guard", script=BLOCK)
     closing = ("sh", "-c", f'exec "$@" {closed}{"<" if closed == 0 else ">"}&-', "sh")
-    answers = [
-        client.run(CALL, *EVENT, *flags, before=closing) for client, flags in ((own_client, ()), (cold, ("--cold",)))
-    ]
+    answers = [client.run(CALL, *EVENT, *flags, before=closing) for client, flags in ((own_client, ()), (cold, ()))]
     assert answers[0] == answers[1]
     assert resident.count_events() == 0
 
@@ -203,9 +214,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 def test_an_environment_of_five_megabytes_arrives(project, own_client, cold, resident):
     project.write_hook("look", script="env | wc -c >&2; exit 2", fields={"env": "[BIG_49]"})
     before = (sys.executable, "-c", BIG_ENVIRONMENT)
-    answers = [
-        client.run(CALL, *EVENT, *flags, before=before) for client, flags in ((own_client, ()), (cold, ("--cold",)))
-    ]
+    answers = [client.run(CALL, *EVENT, *flags, before=before) for client, flags in ((own_client, ()), (cold, ()))]
     assert answers[0] == answers[1]
     assert resident.count_events() == 1
 
@@ -213,7 +222,7 @@ def test_an_environment_of_five_megabytes_arrives(project, own_client, cold, res
 def test_input_of_several_megabytes_is_read_by_a_fork(project, own_client, cold):
     project.write_hook("size", script="wc -c >&2; exit 2")
     call = {"tool_name": "Write", "tool_input": {"content": "x" * 3_000_000}}
-    assert own_client.run(call, *EVENT) == cold.run(call, *EVENT, "--cold")
+    assert own_client.run(call, *EVENT) == cold.run(call, *EVENT)
 
 
 # What is in the place of the socket or its folder.

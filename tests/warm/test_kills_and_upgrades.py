@@ -69,7 +69,7 @@ def test_where_nothing_can_be_written_the_answer_is_that_of_the_cold_path(projec
     full = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
     warm_answer = Client(project, patient_client).run(CALL, *EVENT, before=full)
     assert resident.count_events() == 1
-    assert warm_answer == cold.run(CALL, *EVENT, "--cold", before=full)
+    assert warm_answer == cold.run(CALL, *EVENT, before=full)
     assert warm_answer[0] == 2
 
 

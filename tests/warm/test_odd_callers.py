@@ -61,7 +61,7 @@ def test_every_kind_of_input_is_read_as_by_the_cold_path(project, own_client, co
 def check_input(project, clients: tuple[Client, Client], open_input) -> None:
     own_client, cold = clients
     answers = []
-    for client, flags in ((own_client, ()), (cold, ("--cold",))):
+    for client, flags in ((own_client, ()), (cold, ())):
         handle = open_input(project)
         with client.start(*EVENT, *flags, stdin=handle) as process:
             os.close(handle)
@@ -87,7 +87,7 @@ def test_a_hook_sees_the_same_locale_even_if_the_caller_has_none(project, own_cl
     project.write_hook("look", script="env | grep -v BOATHOOK_RUN | sort >&2; exit 2")
     plain = {k: v for k, v in project.environment.items() if k not in ("CI", "LANG") and not k.startswith("LC_")}
     for variables in LOCALES:
-        ways = ((own_client, ()), (cold, ("--cold",)))
+        ways = ((own_client, ()), (cold, ()))
         warm_answer, cold_answer = (
             client.run(CALL, *EVENT, *flags, env={**plain, **variables}) for client, flags in ways
         )

@@ -30,14 +30,11 @@ if __name__ == "__main__":
     package = sys.modules["boathook.entry"] = type(sys)("boathook.entry")
     package.__path__ = [top + "/entry"]
     try:
-        if "--state" in sys.argv:
-            from posix import access
+        # Only the command itself can want it: whoever may write to the state folder could answer in place of the engine.
+        if "--engine" in sys.argv and sys.argv[(sys.argv.index("--engine") + 1) % len(sys.argv)] == "warm":
+            from boathook.entry.warm_client import ask_resident
 
-            # Only where the warm engine is on is there such a folder.
-            if access(sys.argv[(sys.argv.index("--state") + 1) % len(sys.argv)] + "/warm", 0):
-                from boathook.entry.warm_client import ask_resident
-
-                ask_resident(sys.argv)
+            ask_resident(sys.argv)
         from boathook.entry.fast_path import enter
 
         enter(sys.argv[1:])

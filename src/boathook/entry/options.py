@@ -26,7 +26,13 @@ FLAGS: "tuple[Flag, ...]" = (
         "ANSWER",
         "The answer if boathook cannot start: an exit code, or JSON with REASON in it.",
     ),
-    ("--cold", SWITCH, True, "", "Do not ask the warm engine, see boathook warm."),
+    (
+        "--engine",
+        VALUE,
+        True,
+        "NAME",
+        "`warm` asks the warm engine first, see boathook warm; it is in installed commands.",
+    ),
     ("--trust-all", SWITCH, True, "", "Treat every project hook as trusted. Only if you know what the hooks do."),
 )
 
@@ -37,10 +43,10 @@ class Options:
         self.host = "native"
         self.project: str | None = None
         # Only `hook_entry` uses them, which reads them itself.
-        self.repair = self.broken = ""
+        self.repair = self.broken = self.engine = ""
         self.without: tuple[str, ...] = ()
         self.folders: dict[str, str] = {}
-        self.json = self.debug = self.no_ask = self.trust_all = self.cold = False
+        self.json = self.debug = self.no_ask = self.trust_all = False
         self.is_fast = True
 
 

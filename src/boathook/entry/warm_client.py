@@ -38,8 +38,6 @@ class WarmEngineEnded(Exception):
 
 def ask_resident(words: "list[str]") -> None:
     """End as the event ends; return only if nobody has accepted it, and nothing was read of the input."""
-    if "--cold" in words or words[1:2] in (["--supervise"], ["--ask"]):
-        return
     connection = None
     try:
         connection = _connect(words[0], words[words.index("--state") + 1])
@@ -49,7 +47,7 @@ def ask_resident(words: "list[str]") -> None:
             connection.settimeout(None)
             _forward_signals()
             _send_streams(connection)
-    except (OSError, ValueError, LookupError):
+    except (OSError, ValueError, LookupError, AttributeError):
         is_accepted = False
     if connection is None or not is_accepted:
         if connection is not None:

@@ -26,6 +26,7 @@ class CallContext(Value):
     refuses: bool = True
     # The client of the warm engine, if that is on.
     client: str = ""
+    is_warm: bool = False
 
 
 def make_command(setup: Setup, event: str, context: CallContext) -> list[str]:
@@ -34,6 +35,7 @@ def make_command(setup: Setup, event: str, context: CallContext) -> list[str]:
         *(sys.executable, "-I", "-S", HOOK_ENTRY, "--host", setup.name, "--event", event),
         *[word for option, path in context.folders.items() for word in (f"--{option}", path)],
         *[word for source in setup.runs_itself for word in ("--without", source)],
+        *(("--engine", "warm") if context.is_warm else ()),
         *("--repair", context.repair, "--broken", make_broken_form(setup, event, context)),
     ]
     try:

@@ -70,7 +70,7 @@ def make_call_context(setup: Setup, target: InstallTarget) -> CallContext:
     option = f" --project {shlex.quote(target.project)}" if target.scope != USER else ""
     repair = f"install boathook again and run: boathook install {setup.name}{option}"
     repair += f". Or remove its entries from {find_config_path(setup, target)}"
-    return CallContext(target.folders, repair, target.refuses_broken, target.client)
+    return CallContext(target.folders, repair, target.refuses_broken, target.client, target.is_warm)
 
 
 def list_host_files(setup: Setup, target: InstallTarget) -> list[HostFile]:

@@ -403,12 +403,9 @@ int main(int argc, char **argv) {
         close(connection);
         close(signals);
     }
-    /* The same command with one more word, so that Python does not ask again. */
-    char **words = malloc((argc + 2) * sizeof *words);
-    if (!words) answer_broken(cold, "no memory");
-    memcpy(words, cold, 4 * sizeof *words);
-    words[4] = "--cold";
-    memcpy(words + 5, cold + 4, (argc - 4) * sizeof *words);
-    execv(words[0], words);
+    /* The same command, but Python must not ask again. */
+    for (char **word = cold; *word; word++)
+        if (!strcmp(*word, "--engine") && word[1]) word[1] = "cold";
+    execv(cold[0], cold);
     answer_broken(cold, "its interpreter cannot be started");
 }

@@ -223,10 +223,11 @@ class Resident:
         except OSError:
             message = b""
         if message in (ASK_STATUS, ASK_STOP) and is_own_user(caller.connection):
+            if message == ASK_STOP:
+                # Before the answer: whoever reads it finds no socket any more.
+                self._end()
             self._send(caller, json.dumps(self._describe()).encode())
             self._drop(caller)
-            if message == ASK_STOP:
-                self._end()
             return
         try:
             if message != PROTOCOL + b" " + self._key:
