@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from boathook import ConfigError, Hooks, ToolCall
+from boathook import AgentBuilder, Blocked, ConfigError, Hooks, Outcome, ScriptedModel, ToolCall
 from boathook.inprocess.name_map import NameMap
 
 BASH = ToolCall("bash", {"cmd": "rm -rf /"}, "c1")
@@ -89,6 +90,70 @@ def test_two_keys_for_one_thing_that_differ_block_the_call(hooks):
     outcome = hooks.run().tool(ToolCall("bash", {"cmd": "rm x", "command": "ls"}), pytest.fail)
     assert outcome.text.startswith("the keys 'cmd' and 'command' differ")
     assert hooks.run().tool(ToolCall("bash", {"cmd": "ls", "command": "ls"}), get_args).proceeds
+
+
+def run_bare_calls(hooks, line):
+    """Call a tool named bash in every way that needs no run; return what each returned, or why it was blocked."""
+
+    def bash(cmd):
+        return cmd
+
+    async def abash(cmd):
+        return cmd
+
+    call = ToolCall("bash", {"cmd": line})
+    ways = [
+        lambda: hooks.guard(bash)(line),
+        lambda: asyncio.run(hooks.guard(abash, name="bash")(line)),
+        lambda: hooks.stack.run_tool(call, lambda made: made.args["cmd"]),
+        lambda: asyncio.run(hooks.stack.arun_tool(call, lambda made: made.args["cmd"])),
+        lambda: run_agent(hooks, bash, line),
+    ]
+    return [_call_or_read_refusal(way) for way in ways]
+
+
+def run_agent(hooks, tool, line):
+    model = ScriptedModel([ToolCall("bash", {"cmd": line}), "done"])
+    result = AgentBuilder().with_model(model).with_hooks(hooks).with_tools(tool).build().run("go")
+    return result.steps[0].results[0].text
+
+
+def _call_or_read_refusal(way):
+    try:
+        return way()
+    except Blocked as error:
+        return str(error)
+
+
+def test_calls_outside_of_a_run_are_guessed_as_in_a_run(project, hooks):
+    assert run_bare_calls(hooks, "rm x") == ["no rm"] * 5
+    assert run_bare_calls(hooks, "slow") == ["fast"] * 5
+    assert {(event["tool_name"], event["host_tool_name"]) for event in read_seen(project)} == {("Shell", "bash")}
+
+
+def test_a_python_hook_for_shell_matches_a_tool_named_bash_outside_of_a_run():
+    hooks = Hooks()
+    hooks.before_tool(match="Shell")(lambda context: Outcome.block(f"no {context.tool_input['command']}"))
+    assert run_bare_calls(hooks, "ls") == ["no ls"] * 5
+
+
+def test_two_keys_for_one_thing_block_a_guarded_function_too(hooks):
+    with pytest.raises(Blocked, match="the keys 'cmd' and 'command' differ"):
+        hooks.guard(lambda cmd, command: pytest.fail("it ran"), name="bash")("rm x", "ls")
+    with hooks.run(), pytest.raises(Blocked, match="the keys 'cmd' and 'command' differ"):
+        hooks.guard(lambda cmd, command: pytest.fail("it ran"), name="bash")("rm x", "ls")
+
+
+def test_a_python_hook_reads_the_input_under_the_keys_of_file_hooks():
+    hooks, seen = Hooks(), []
+    hooks.before_tool(match="Shell")(lambda context: seen.append((context.tool_input, context.args)))
+    hooks.before_tool(match="weather")(lambda context: seen.append((context.tool_input, context.args)))
+    run = hooks.run(names={"run_it": "Shell"}, arguments={"run_it": {"line": "command"}})
+    run.tool(ToolCall("run_it", {"line": "ls"}), get_args)
+    run.tool(ToolCall("weather", {"city": "Cork"}), get_args)
+    assert seen == [({"command": "ls"}, {"line": "ls"}), ({"city": "Cork"}, {"city": "Cork"})]
+    with pytest.raises(TypeError, match="read-only"):
+        seen[0][0]["command"] = "rm x"
 
 
 def test_a_python_hook_may_match_either_name_and_sees_those_of_the_program(hooks):

@@ -106,12 +106,16 @@ class NameMap:
         """Return what file hooks call a tool, None if they use the program's own names."""
         # Only the keys of the input matter.
         key = (name, tuple(args))
-        if key not in self._found:
-            if len(self._found) >= _MAX_FOUND:
-                self._found.clear()
-            self._found[key] = self._find(name, args)
-            self._report_near_name(name)
-        return self._found[key]
+        try:
+            # Another thread may empty it at any time.
+            return self._found[key]
+        except KeyError:
+            naming = self._find(name, args)
+        if len(self._found) >= _MAX_FOUND:
+            self._found.clear()
+        self._found[key] = naming
+        self._report_near_name(name)
+        return naming
 
     def _report_near_name(self, name: str) -> None:
         """Log that a tool which is not in the map is named almost like one that is, and that no call has had."""
@@ -193,3 +197,7 @@ def _check_target(name: str, target: str) -> str:
     if near:
         raise ConfigError(f"names= maps '{name}' to '{target}', which file hooks do not know; {ask_if_meant(near)}")
     return target
+
+
+# For calls outside of a run, which have no map of their own.
+GUESSED_NAMES = NameMap()

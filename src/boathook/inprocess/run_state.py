@@ -348,10 +348,9 @@ class RunState(Generic[StateT]):
         if not call.id:
             call = ToolCall(call.name, call.args, uuid.uuid4().hex)
         context = self.make_call_context(call)
-        conflict = context.naming.find_conflict(call.args) if context.naming is not None else ""
+        conflict = context.naming_conflict
         if self.is_stopped or conflict:
-            text = f"{conflict} in the input of {call.name}, so no hook could know which of them counts"
-            decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (text,))
+            decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (conflict,))
             self.note_refused(call, context)
             return ToolOutcome(context, decision, reasons, None, has_run=False, call=call)
         with self._lock:
