@@ -265,6 +265,46 @@ def test_a_call_of_a_tool_that_is_named_almost_like_a_mapped_one_is_reported_onc
     ]
 
 
+def test_a_mistake_in_arguments_is_found_although_names_has_the_tool(caplog):
+    given: dict[str, Any] = {"names": {"run_it": "Shell"}, "arguments": {"runit": {"line": "command"}}}
+    with pytest.raises(
+        ConfigError, match="arguments= has 'runit', which is not a tool of the agent; did you mean 'run_it'"
+    ):
+        NameMap(**given).check_tools(["run_it", "weather"])
+    Hooks().run(**given).tool(ToolCall("run_it", {"command": "ls"}), get_args)
+    assert "did you mean 'run_it' there?" in caplog.text
+    caplog.clear()
+    both = {"run_it": "Shell", "run_its": "Shell"}
+    Hooks().run(names=both, arguments={"run_its": {"line": "command"}}).tool(
+        ToolCall("run_it", {"command": "ls"}), get_args
+    )
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("maps", "name"),
+    [
+        ({"names": {"run_it": "Shell"}, "arguments": {"run_it": {"lin": "command"}}}, "run_it"),
+        ({"names": {"run_it": "Shell"}}, "run_it"),
+        ({"arguments": {"bash": {"lin": "command"}}}, "bash"),
+    ],
+)
+def test_a_call_of_a_mapped_tool_without_its_main_key_is_reported_once(caplog, maps, name):
+    run = Hooks().run(**maps)
+    for args in ({"line": "ls"}, {"line": "ls", "more": 1}, {}):
+        run.tool(ToolCall(name, args), get_args)
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message.startswith(f"hooks for Shell cannot see what the tool '{name}' gets: a call has no 'command'")
+    assert message.endswith(f'(they are: line). Write arguments={{"{name}": {{"your_key": "command"}}}}')
+
+
+def test_a_call_of_a_mapped_tool_with_its_main_key_is_not_reported(caplog):
+    run = Hooks().run(names={"run_it": "Shell", "ls": "ls"}, arguments={"run_it": {"line": "command"}})
+    for name, args in (("run_it", {"line": "x"}), ("run_it", {"command": "x"}), ("ls", {"x": 1}), ("bash", {"x": 1})):
+        run.tool(ToolCall(name, args), get_args)
+    assert not caplog.records
+
+
 def test_settings_hooks_see_the_names_of_claude_code(project):
     seen = project.base / "seen"
     entry = {"type": "command", "command": f"cat >> {seen}; echo >> {seen}"}
