@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
@@ -68,6 +69,42 @@ def test_a_question_of_a_script_is_asked_once_and_the_script_runs_once(project, 
     run.answer(asked.ask.token, True)
     assert getattr(run, method)(*arguments).proceeds
     assert len(read_seen(project)) == 1
+
+
+@pytest.mark.parametrize("method", ["tool", "before"])
+def test_a_call_without_an_id_that_is_made_again_has_its_answer(project, hooks, method):
+    for is_allowed, is_same_object in itertools.product((True, False), (True, False)):
+        call, run = ToolCall("bash", {"cmd": "maybe"}), hooks.run(can_ask=True)
+        count = len(read_seen(project))
+        rest = (get_args,) if method == "tool" else ()
+        asked = getattr(run, method)(call, *rest)
+        assert getattr(run, method)(call, *rest).ask.token == asked.ask.token
+        run.answer(asked.ask.token, is_allowed)
+        again = getattr(run, method)(call if is_same_object else asked.ask.call, *rest)
+        assert (again.proceeds, again.ask) == (is_allowed, None)
+        assert len(read_seen(project)) == count + 1
+        if method == "tool":
+            # An answer is for one call: the same object is a new one then.
+            assert run.tool(call, get_args).ask.token not in ("", asked.ask.token)
+
+
+def test_the_call_of_a_question_can_be_made_although_hooks_have_changed_it():
+    hooks, seen = Hooks(), []
+
+    @hooks.before_tool(priority=2)
+    def add_more(context):
+        seen.append(context.args["line"])
+        return context.replace(args={"line": f"{context.args['line']}!"})
+
+    hooks.before_tool(priority=1)(lambda context: Outcome.ask("sure?"))
+    for call in (ToolCall("run_it", {"line": "ls"}), ToolCall("run_it", {"line": "ls"}, "c1")):
+        run = hooks.run(can_ask=True)
+        asked = run.tool(call, get_args).ask
+        assert asked is not None
+        assert asked.call.args == {"line": "ls!"}
+        run.answer(asked.token, True)
+        assert run.tool(asked.call, get_args).result == {"line": "ls!"}
+    assert seen == ["ls", "ls"]
 
 
 def test_a_question_of_a_script_blocks_where_no_person_can_be_asked(hooks):
