@@ -146,7 +146,6 @@ class RunState(Generic[StateT]):
         self._open_calls: set[str] = set()
         self._started_calls: dict[str, StartedCall] = {}
         self._refused_calls: dict[str, StartedCall] = {}
-        # Calls without an id that wait for an answer, by identity, with the ids that they got.
         self._asked_calls: dict[int, tuple[ToolCall, str]] = {}
         # Answers that came before their question, by the id of the call: its digest, and what the person said.
         self._answers: dict[str, tuple[str, bool, str]] = {}
@@ -351,7 +350,7 @@ class RunState(Generic[StateT]):
         """Return a call with its memory and its context, or the outcome if it cannot be made at all."""
         given = call = check_call(call)
         if not call.id:
-            # The same object is the same call, if it waits for an answer.
+            # The same object is the same call if it waits for an answer: they are kept by identity, with the ids that they got.
             asked = self._asked_calls.get(id(given))
             call = ToolCall(call.name, call.args, asked[1] if asked else uuid.uuid4().hex)
         call = self._undo_changes(call)
