@@ -272,6 +272,7 @@ does the same without a decorator.
 A hook may add metadata, context for the model and messages for the person at every event. The last two columns are what
 the agent of this package does. A guarded function and `Stack.run_tool` raise `Blocked` for a block (after the call, with
 its `result`) and `Stopped` for a stop; `Stack.process` returns the outcome, and you decide.
+In all of them, what file hooks call your tool is [guessed](run-object.md#names-of-tools) from its name (`bash` is `Shell`).
 
 ## Outcomes
 

@@ -195,6 +195,34 @@ def test_a_stop_ends_the_run_and_later_turns_are_refused(event: str) -> None:
     assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.stop(NO)))) == STOPPED[event]
 
 
+@pytest.mark.parametrize("event", ["pre-session", "pre-agent-turn", "pre-subagent", "pre-context-compact"])
+def test_a_question_where_no_person_is_asked_is_a_block(event: str) -> None:
+    def ask_back(seen: Seen) -> Seen:
+        text = f"{NO} (a person can only be asked about tool calls, not at {event})"
+        return Seen(
+            tuple(line.replace(NO, text) for line in seen.turns),
+            seen.ran,
+            tuple(line.replace(NO, text) for line in seen.heard),
+        )
+
+    scene = Scene(event)
+    assert scene.play(scene.builder.add_hook(event, once(lambda _: Outcome.ask(NO)))) == ask_back(BLOCKED[event])
+
+
+@pytest.mark.parametrize("event", ["pre-agent-turn-stop", "post-agent-turn", "post-subagent"])
+def test_a_question_that_comes_too_late_is_a_message(event: str) -> None:
+    scene = Scene(event)
+    result = scene.builder.add_hook(event, once(lambda _: Outcome.ask(NO))).build().run("go")
+    assert result.messages == (f"{NO} (a person can only be asked about tool calls, not at {event})",)
+
+
+@pytest.mark.parametrize("event", ["pre-step", "post-step"])
+def test_a_block_of_a_step_is_a_message(event: str) -> None:
+    scene = Scene(event)
+    result = scene.builder.add_hook(event, once(lambda _: Outcome.block(NO))).build().run("go")
+    assert result.messages == (f"a hook cannot block at {event}, only stop the run; the hook's reason: {NO}",)
+
+
 @pytest.mark.parametrize(
     "event", ["pre-session", "pre-agent-turn", "pre-agent-turn-stop", "pre-tool-call", "pre-subagent"]
 )

@@ -63,6 +63,25 @@ def test_the_options_of_all_bridges_are_those_of_an_attachment():
     assert {each.name for each in parameters if each.kind is each.KEYWORD_ONLY} == {*BridgeOptions.__annotations__}
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (
+            "name",
+            "the bridge to toy has no option 'name', did you mean 'names'? (the options of every bridge: hooks, names, ",
+        ),
+        (
+            "cwd",
+            "the bridge to toy has no option 'cwd' (the options of every bridge: hooks, names, arguments, session_id",
+        ),
+    ],
+)
+def test_an_option_that_no_bridge_has_is_an_error_that_names_those_there_are(option, message):
+    with pytest.raises(TypeError) as raised:
+        attach("toy", Hooks(), **{option: "x"})
+    assert str(raised.value).startswith(message)
+
+
 def test_messages_of_a_run_and_of_its_subagents_are_logged_when_they_come(caplog):
     caplog.set_level("INFO", logger="boathook")
     hooks = Hooks()

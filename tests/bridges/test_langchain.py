@@ -363,3 +363,7 @@ def test_a_guarded_node_outside_a_graph_is_refused():
     with pytest.raises(BridgeError, match="which run of a graph"):
         guard_tools([scene.bash], scene.hooks).invoke({"messages": [call]})
     assert scene.ran == []
+
+
+def test_a_guarded_node_can_be_printed() -> None:
+    assert repr(guard_tools([Scene().bash], Hooks())) == "GuardedToolNode(bash)"

@@ -28,6 +28,8 @@ CALL = ToolCall("bash", {"command": "ls"}, "c1")
 BEFORE = ToolContext.before("bash", {"command": "ls"}, call_id="c1")
 FAULT = ValueError("broken")
 COMMON = {"session_id": "s", "work_dir": "/w"}
+# A tool whose name means nothing to file hooks, as if it were mapped to itself.
+UNNAMED: dict[str, Any] = {"call_id": "c1", "naming": None, **COMMON}
 EVERY: dict[str, Context] = {
     "pre-session": SessionContext.on_start(model="m", source="resume", **COMMON),
     "post-session": SessionContext.on_end(exit_reason="done", total_steps=3, duration_seconds=1.5, **COMMON),
@@ -35,10 +37,10 @@ EVERY: dict[str, Context] = {
     "post-agent-turn": ExecutionContext.on_end("hello", final_message="bye", step_count=2, **COMMON),
     "pre-agent-turn-stop": StopContext.before(step_count=2, final_message="bye", block_count=1, **COMMON),
     "post-agent-turn-stop": StopContext.after(reason="max_steps", step_count=9, **COMMON),
-    "pre-tool-call": ToolContext.before("bash", {"command": "ls"}, call_id="c1", **COMMON),
-    "post-tool-call": ToolContext.before("bash", {"command": "ls"}, call_id="c1", **COMMON).after("a\nb", 12.5),
+    "pre-tool-call": ToolContext.before("bash", {"command": "ls"}, **UNNAMED),
+    "post-tool-call": ToolContext.before("bash", {"command": "ls"}, **UNNAMED).after("a\nb", 12.5),
     "post-tool-call-failure": ToolContext.before("bash", {}, call_id="c1", **COMMON).after_failure(FAULT, 12.5),
-    "permission-request": ToolContext.permission("bash", {"command": "ls"}, call_id="c1", **COMMON),
+    "permission-request": ToolContext.permission("bash", {"command": "ls"}, **UNNAMED),
     "pre-subagent": SubagentContext.on_start("kid", "dig", type="digger", **COMMON),
     "post-subagent": SubagentContext.on_stop("kid", "dig", type="digger", result="a hole", **COMMON),
     "pre-context-compact": CompactionContext.before(900, trigger="manual", **COMMON),

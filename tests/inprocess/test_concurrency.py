@@ -179,6 +179,7 @@ SMALL = 8 * 1024
 
 def test_many_events_of_one_session_leave_nothing_behind(project, silent, monkeypatch):
     monkeypatch.setattr("boathook.inprocess.stack._MAX_CACHED_TOOLS", MOST_TOOLS)
+    monkeypatch.setattr("boathook.inprocess.name_map._MAX_FOUND", MOST_TOOLS)
     project.write_hook("elsewhere", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "priority": 1})
     project.write_hook("later", script="exit 1", fields={"matcher": "{tool: '^Elsewhere$'}", "async": "true"})
     hooks = all_forms(one_in=20)

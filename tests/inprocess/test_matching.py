@@ -12,6 +12,7 @@ from boathook.core.event import KINDS
 from boathook.core.outcome import NOTHING, Outcome
 from boathook.errors import ConfigError, HookError, UnknownEvent
 from boathook.inprocess.contexts import ToolContext
+from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.matching import Match, all_of, any_of, event_is, make_match, tool_kind, tool_name, where
 from boathook.inprocess.stack import Stack
 from tests.inprocess.builders import BEFORE, EVERY, WAYS, fresh, noting
@@ -22,7 +23,6 @@ NAMED = {
     "another case": ("bash", "Bash", False),
     "all": ("*", "anything", True),
     "all, written twice": ("**", "anything", True),
-    "nothing written": ("", "anything", True),
     "a beginning": ("read_*", "read_file", True),
     "a beginning, of another": ("read_*", "bread_file", False),
     "an end": ("*_file", "read_file", True),
@@ -104,12 +104,12 @@ def glob(pattern: str, name: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
-@given(LETTERS, LETTERS)
+@given(LETTERS.filter(bool), LETTERS)
 def test_a_glob_is_the_whole_name_with_stars_for_anything(pattern, name):
-    assert tool_name(pattern)(ToolContext.before(name, {})) == (pattern == "" or glob(pattern, name))
+    assert tool_name(pattern)(ToolContext.before(name, {})) == glob(pattern, name)
 
 
-@given(LETTERS)
+@given(LETTERS.filter(bool))
 def test_a_name_matches_itself_and_with_stars_put_in(name):
     context = ToolContext.before(name, {})
     for at in range(len(name) + 1):
@@ -315,3 +315,18 @@ def test_many_tools_do_not_make_a_stack_forget_who_is_meant(way):
     for name in names:
         way.process(stack, ToolContext.before(name, {}))
     assert notes == [name for name in names if name.startswith("tool1")]
+
+
+def test_an_empty_name_is_an_error():
+    for make in (lambda: tool_name(""), lambda: Hooks().before_tool(match="")(print)):
+        with pytest.raises(HookError, match=r"the name of a tool is empty: write \* for every tool"):
+            make()
+
+
+def test_a_name_that_is_almost_one_of_file_hooks_is_reported(caplog):
+    for name in ("Shell", "Bash", "She*", "shel", "SendMail", "/Shel/", "ReadFile|WriteFile", "bash2"):
+        tool_name(name)
+    assert not caplog.records
+    for name, near in (("Shel", "Shell"), ("SHELL", "Shell"), ("Bash|ReadFil", "ReadFile")):
+        tool_name(name)
+        assert caplog.records[-1].getMessage().endswith(f"in file hooks; did you mean '{near}'?")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 from typing import Any
 
 import pytest
 
-from boathook import ConfigError, Hooks, ToolCall
+from boathook import AgentBuilder, Blocked, ConfigError, Hooks, Outcome, ScriptedModel, ToolCall
 from boathook.inprocess.name_map import NameMap
 
 BASH = ToolCall("bash", {"cmd": "rm -rf /"}, "c1")
@@ -69,6 +71,42 @@ def test_a_question_of_a_script_is_asked_once_and_the_script_runs_once(project, 
     assert len(read_seen(project)) == 1
 
 
+@pytest.mark.parametrize("method", ["tool", "before"])
+def test_a_call_without_an_id_that_is_made_again_has_its_answer(project, hooks, method):
+    for is_allowed, is_same_object in itertools.product((True, False), (True, False)):
+        call, run = ToolCall("bash", {"cmd": "maybe"}), hooks.run(can_ask=True)
+        count = len(read_seen(project))
+        rest = (get_args,) if method == "tool" else ()
+        asked = getattr(run, method)(call, *rest)
+        assert getattr(run, method)(call, *rest).ask.token == asked.ask.token
+        run.answer(asked.ask.token, is_allowed)
+        again = getattr(run, method)(call if is_same_object else asked.ask.call, *rest)
+        assert (again.proceeds, again.ask) == (is_allowed, None)
+        assert len(read_seen(project)) == count + 1
+        if method == "tool":
+            # An answer is for one call: the same object is a new one then.
+            assert run.tool(call, get_args).ask.token not in ("", asked.ask.token)
+
+
+def test_the_call_of_a_question_can_be_made_although_hooks_have_changed_it():
+    hooks, seen = Hooks(), []
+
+    @hooks.before_tool(priority=2)
+    def add_more(context):
+        seen.append(context.args["line"])
+        return context.replace(args={"line": f"{context.args['line']}!"})
+
+    hooks.before_tool(priority=1)(lambda context: Outcome.ask("sure?"))
+    for call in (ToolCall("run_it", {"line": "ls"}), ToolCall("run_it", {"line": "ls"}, "c1")):
+        run = hooks.run(can_ask=True)
+        asked = run.tool(call, get_args).ask
+        assert asked is not None
+        assert asked.call.args == {"line": "ls!"}
+        run.answer(asked.token, True)
+        assert run.tool(asked.call, get_args).result == {"line": "ls!"}
+    assert seen == ["ls", "ls"]
+
+
 def test_a_question_of_a_script_blocks_where_no_person_can_be_asked(hooks):
     assert hooks.run().before(ToolCall("bash", {"cmd": "maybe"})).text == "sure? (no person can be asked)"
 
@@ -89,6 +127,70 @@ def test_two_keys_for_one_thing_that_differ_block_the_call(hooks):
     outcome = hooks.run().tool(ToolCall("bash", {"cmd": "rm x", "command": "ls"}), pytest.fail)
     assert outcome.text.startswith("the keys 'cmd' and 'command' differ")
     assert hooks.run().tool(ToolCall("bash", {"cmd": "ls", "command": "ls"}), get_args).proceeds
+
+
+def run_bare_calls(hooks, line):
+    """Call a tool named bash in every way that needs no run; return what each returned, or why it was blocked."""
+
+    def bash(cmd):
+        return cmd
+
+    async def abash(cmd):
+        return cmd
+
+    call = ToolCall("bash", {"cmd": line})
+    ways = [
+        lambda: hooks.guard(bash)(line),
+        lambda: asyncio.run(hooks.guard(abash, name="bash")(line)),
+        lambda: hooks.stack.run_tool(call, lambda made: made.args["cmd"]),
+        lambda: asyncio.run(hooks.stack.arun_tool(call, lambda made: made.args["cmd"])),
+        lambda: run_agent(hooks, bash, line),
+    ]
+    return [_call_or_read_refusal(way) for way in ways]
+
+
+def run_agent(hooks, tool, line):
+    model = ScriptedModel([ToolCall("bash", {"cmd": line}), "done"])
+    result = AgentBuilder().with_model(model).with_hooks(hooks).with_tools(tool).build().run("go")
+    return result.steps[0].results[0].text
+
+
+def _call_or_read_refusal(way):
+    try:
+        return way()
+    except Blocked as error:
+        return str(error)
+
+
+def test_calls_outside_of_a_run_are_guessed_as_in_a_run(project, hooks):
+    assert run_bare_calls(hooks, "rm x") == ["no rm"] * 5
+    assert run_bare_calls(hooks, "slow") == ["fast"] * 5
+    assert {(event["tool_name"], event["host_tool_name"]) for event in read_seen(project)} == {("Shell", "bash")}
+
+
+def test_a_python_hook_for_shell_matches_a_tool_named_bash_outside_of_a_run():
+    hooks = Hooks()
+    hooks.before_tool(match="Shell")(lambda context: Outcome.block(f"no {context.tool_input['command']}"))
+    assert run_bare_calls(hooks, "ls") == ["no ls"] * 5
+
+
+def test_two_keys_for_one_thing_block_a_guarded_function_too(hooks):
+    with pytest.raises(Blocked, match="the keys 'cmd' and 'command' differ"):
+        hooks.guard(lambda cmd, command: pytest.fail("it ran"), name="bash")("rm x", "ls")
+    with hooks.run(), pytest.raises(Blocked, match="the keys 'cmd' and 'command' differ"):
+        hooks.guard(lambda cmd, command: pytest.fail("it ran"), name="bash")("rm x", "ls")
+
+
+def test_a_python_hook_reads_the_input_under_the_keys_of_file_hooks():
+    hooks, seen = Hooks(), []
+    hooks.before_tool(match="Shell")(lambda context: seen.append((context.tool_input, context.args)))
+    hooks.before_tool(match="weather")(lambda context: seen.append((context.tool_input, context.args)))
+    run = hooks.run(names={"run_it": "Shell"}, arguments={"run_it": {"line": "command"}})
+    run.tool(ToolCall("run_it", {"line": "ls"}), get_args)
+    run.tool(ToolCall("weather", {"city": "Cork"}), get_args)
+    assert seen == [({"command": "ls"}, {"line": "ls"}), ({"city": "Cork"}, {"city": "Cork"})]
+    with pytest.raises(TypeError, match="read-only"):
+        seen[0][0]["command"] = "rm x"
 
 
 def test_a_python_hook_may_match_either_name_and_sees_those_of_the_program(hooks):
@@ -198,6 +300,46 @@ def test_a_call_of_a_tool_that_is_named_almost_like_a_mapped_one_is_reported_onc
     assert [record.getMessage() for record in caplog.records] == [
         "the agent calls the tool 'my_bash', but names= or arguments= has 'my_bsh'; did you mean 'my_bash' there?"
     ]
+
+
+def test_a_mistake_in_arguments_is_found_although_names_has_the_tool(caplog):
+    given: dict[str, Any] = {"names": {"run_it": "Shell"}, "arguments": {"runit": {"line": "command"}}}
+    with pytest.raises(
+        ConfigError, match="arguments= has 'runit', which is not a tool of the agent; did you mean 'run_it'"
+    ):
+        NameMap(**given).check_tools(["run_it", "weather"])
+    Hooks().run(**given).tool(ToolCall("run_it", {"command": "ls"}), get_args)
+    assert "did you mean 'run_it' there?" in caplog.text
+    caplog.clear()
+    both = {"run_it": "Shell", "run_its": "Shell"}
+    Hooks().run(names=both, arguments={"run_its": {"line": "command"}}).tool(
+        ToolCall("run_it", {"command": "ls"}), get_args
+    )
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("maps", "name"),
+    [
+        ({"names": {"run_it": "Shell"}, "arguments": {"run_it": {"lin": "command"}}}, "run_it"),
+        ({"names": {"run_it": "Shell"}}, "run_it"),
+        ({"arguments": {"bash": {"lin": "command"}}}, "bash"),
+    ],
+)
+def test_a_call_of_a_mapped_tool_without_its_main_key_is_reported_once(caplog, maps, name):
+    run = Hooks().run(**maps)
+    for args in ({"line": "ls"}, {"line": "ls", "more": 1}, {}):
+        run.tool(ToolCall(name, args), get_args)
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message.startswith(f"hooks for Shell cannot see what the tool '{name}' gets: a call has no 'command'")
+    assert message.endswith(f'(they are: line). Write arguments={{"{name}": {{"your_key": "command"}}}}')
+
+
+def test_a_call_of_a_mapped_tool_with_its_main_key_is_not_reported(caplog):
+    run = Hooks().run(names={"run_it": "Shell", "ls": "ls"}, arguments={"run_it": {"line": "command"}})
+    for name, args in (("run_it", {"line": "x"}), ("run_it", {"command": "x"}), ("ls", {"x": 1}), ("bash", {"x": 1})):
+        run.tool(ToolCall(name, args), get_args)
+    assert not caplog.records
 
 
 def test_settings_hooks_see_the_names_of_claude_code(project):

@@ -97,6 +97,14 @@ def test_a_session_that_is_refused_neither_happens_nor_ends(sessions, answer, er
     assert heard == []
 
 
+def test_a_question_about_a_session_refuses_it(sessions):
+    hooks, heard = listening()
+    hooks.session_start(lambda context: Outcome.ask("sure?"))
+    with pytest.raises(Blocked, match=r"sure\? \(a person can only be asked about tool calls, not at pre-session\)"):
+        sessions.during(hooks, pytest.fail)
+    assert [context.event for context in heard] == ["pre-session"]
+
+
 @pytest.mark.parametrize("answer", [Outcome.block("no"), Outcome.stop("no")], ids=["block", "stop"])
 def test_the_end_of_a_session_cannot_be_refused(sessions, answer):
     hooks, _ = listening()

@@ -33,6 +33,7 @@ from boathook.inprocess.chain import ask_permission
 from boathook.inprocess.contexts import Context, ExecutionContext, StepContext, StopContext, ToolContext
 from boathook.inprocess.drivers import ASYNC, finish_despite_cancel
 from boathook.inprocess.operations import ToolCall, run_tool
+from boathook.inprocess.run_flow import describe_step_block, settle_question
 
 if TYPE_CHECKING:
     from boathook.agent.reference_agent import Agent
@@ -73,7 +74,7 @@ class Loop:
 
     async def fire(self, context: _ContextT) -> tuple[Outcome, _ContextT]:
         """Run an event through the hooks and apply their outcome; raises Stopped if one ends the run."""
-        outcome = await self.stack.aprocess(context)
+        outcome = settle_question(await self.stack.aprocess(context))
         return outcome, self._apply_outcome(outcome, context)
 
     async def _fire_and_note(self, context: Context) -> Outcome:
@@ -243,7 +244,7 @@ class Loop:
 
     async def _run_step(self) -> Step:
         index, before = self.state.step_count, self.state
-        _, begun = await self.fire(StepContext.before(index, **self.common_fields))
+        begun = await self._fire_step(StepContext.before(index, **self.common_fields))
         self._apply_state(begun, before)
         reply = await self._request_reply()
         self.agent.notify_listener("reply", (self.state.agent_type, reply))
@@ -254,9 +255,16 @@ class Loop:
         self.state = dataclasses.replace(self.state, steps=(*self.state.steps, step))
         self.agent.notify_listener("step", step)
         before = self.state
-        _, ended = await self.fire(StepContext.after(index, step, **self.common_fields))
+        ended = await self._fire_step(StepContext.after(index, step, **self.common_fields))
         self._apply_state(ended, before)
         return step
+
+    async def _fire_step(self, context: StepContext) -> StepContext:
+        """Run an event of a step through the hooks; a block cannot prevent it, so the person gets the reason."""
+        outcome, final = await self.fire(context)
+        if outcome.is_blocked:
+            self._send_message(describe_step_block(context, outcome.reason))
+        return final
 
     async def _request_reply(self) -> Reply:
         seconds = self.agent.request_timeout

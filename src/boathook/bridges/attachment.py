@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, TypedDict
 
+from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.errors import BridgeError, ConfigError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
@@ -98,8 +99,16 @@ def attach(
     session_id: str = "",
     work_dir: str | os.PathLike[str] = "",
     allow_unguarded: bool = False,
+    **unknown: object,
 ) -> Attachment:
     """Return hooks for the agents of a framework; without `hooks`, those of the user and of `work_dir` (the current folder)."""
+    for name in unknown:
+        options = tuple(BridgeOptions.__annotations__)
+        near = find_near_word(name, options)
+        raise TypeError(
+            f"the bridge to {framework} has no option '{name}'{f', {ask_if_meant(near)}' if near else ''} "
+            f"(the options of every bridge: hooks, {', '.join(options)})"
+        )
     if hooks is None:
         hooks = Hooks()
         hooks.load(work_dir or None)

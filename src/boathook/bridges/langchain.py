@@ -551,6 +551,10 @@ class GuardedToolNode(ToolNode):
             awrap_tool_call=self._awrap,
         )
 
+    def __repr__(self) -> str:
+        # The base class shows its wrappers, which are methods of this node.
+        return f"GuardedToolNode({', '.join(self.tools_by_name)})"
+
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         """Ask hooks about all calls, then make them."""
         turn = run_sync(self._begin(_SYNC, input, config))

@@ -30,6 +30,7 @@ class CallMemory:
 
     def __init__(self, name: str, args: Mapping[str, Any], *, can_ask: bool = False) -> None:
         self.name, self.args, self.can_ask = name, to_json_value(args), can_ask
+        self.given_args = args
         self.permission: bool | None = None
         # What the person said in addition, and the token of the question.
         self.comment = self.token = ""
@@ -44,6 +45,11 @@ class CallMemory:
     def is_about(self, name: str, args: Mapping[str, Any]) -> bool:
         """Whether this is the same call: a person's answer about one input says nothing about another."""
         return name == self.name and is_same_json(self.args, to_json_value(args))
+
+    def is_asked(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether this is the call of the question, as hooks had changed it by then."""
+        asked = None if self.asked is None else self.asked.context.args
+        return asked is not None and name == self.name and is_same_json(to_json_value(asked), to_json_value(args))
 
     def settle(self, *, is_allowed: bool, comment: str) -> None:
         """Note a person's answer; the token of the question counts no more."""

@@ -16,7 +16,7 @@ from boathook.core.patch import PatchedFile
 from boathook.core.verdict import Verdict
 from boathook.errors import HookError
 from boathook.inprocess.json_values import to_json_value
-from boathook.inprocess.name_map import ToolNaming
+from boathook.inprocess.name_map import GUESSED_NAMES, ToolNaming
 from boathook.inprocess.read_only import ReadOnlyDict, freeze_arguments
 
 if TYPE_CHECKING:
@@ -245,12 +245,16 @@ class ToolContext(Context[StateT]):
 
     @classmethod
     def before(cls, name: str, args: Mapping[str, Any], **fields: Unpack[CallFields[StateT]]) -> Self:
-        """Make the context of a call that is about to happen."""
+        """Make the context of a call that is about to happen; without `naming`, what file hooks call the tool is guessed."""
+        if "naming" not in fields:
+            fields["naming"] = GUESSED_NAMES.find(name, args)
         return cls(SPELLINGS["pre-tool-call"], name, args, **fields)
 
     @classmethod
     def permission(cls, name: str, args: Mapping[str, Any], **fields: Unpack[CallFields[StateT]]) -> Self:
-        """Make the context of a request for permission."""
+        """Make the context of a request for permission; without `naming`, what file hooks call the tool is guessed."""
+        if "naming" not in fields:
+            fields["naming"] = GUESSED_NAMES.find(name, args)
         return cls(SPELLINGS["permission-request"], name, args, **fields)
 
     def after(self, result: Any, duration_ms: float | None = None) -> Self:
@@ -281,6 +285,19 @@ class ToolContext(Context[StateT]):
             return event
         tool_input, fields = self.naming.translate(event.tool_input)
         return event.with_data(tool_name=self.naming.tool, tool_input=tool_input, **fields)
+
+    @property
+    def tool_input(self) -> Mapping[str, Any]:
+        """Return `args` under the keys that file hooks know (`command`, `file_path` …), read-only; a change needs your own keys."""
+        if self.naming is None:
+            return self.args
+        return freeze_arguments(self.naming.translate(to_json_value(self.args))[0])
+
+    @property
+    def naming_conflict(self) -> str:
+        """Return why no hook could know what the input means, or "": it has two keys for the same thing, and they differ."""
+        conflict = self.naming.find_conflict(self.args) if self.naming is not None else ""
+        return conflict and f"{conflict} in the input of {self.name}, so no hook could know which of them counts"
 
     @property
     def writes(self) -> tuple[PatchedFile, ...]:

@@ -42,6 +42,7 @@ from boathook.inprocess.hook_types import AnyHook, ContextT, OnFailure
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import raise_refusal
+from boathook.inprocess.run_flow import settle_question
 from boathook.inprocess.run_state import ACTIVE_RUN, WaitingRuns, activate_run
 from boathook.inprocess.stack import Ask, Stack
 
@@ -362,7 +363,7 @@ def _make_end(begun: SessionContext, run: AgentRun[Any], reason: str) -> Session
 
 
 def _check_start(outcome: Outcome[SessionContext]) -> SessionContext:
-    raise_refusal(outcome)
+    raise_refusal(settle_question(outcome))
     return outcome.context
 
 

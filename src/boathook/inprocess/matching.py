@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from boathook.core.event import EventKind
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
+from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.errors import HookError
+from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_canonical_name
 from boathook.inprocess.contexts import Context
 from boathook.inprocess.event_names import EventName, find_event
 
+_LOGGER = logging.getLogger("boathook")
+# So alike are two words, of which one is probably a mistake.
+_NEAR = 0.8
 _REGEX_FLAGS = ("i", "m", "s")
 # Signs that mean something in patterns of other kinds.
 _NOT_IN_NAMES = frozenset("?[]{}()^$+\\,;<>=!\"'\n\t")
@@ -61,7 +67,8 @@ def make_hook_match(value: MatchLike | None, kind: EventKind | None) -> Match | 
 def tool_name(pattern: str) -> Match:
     """Match tools by name: exactly, with `*` for anything and `|` between several, or by searching a `/regex/` (`/regex/i`).
 
-    `*` and "" match every tool. HookError for a pattern that can never match.
+    `*` matches every tool. HookError for a pattern that can never match; a warning in the log for a name that is almost one of
+    file hooks (`Shel`).
     """
     searched = _compile_tool_pattern(pattern)
 
@@ -75,6 +82,8 @@ def tool_name(pattern: str) -> Match:
 
 def _compile_tool_pattern(pattern: str) -> Pattern | None:
     """Compile the pattern of a tool's name; None if it matches everything."""
+    if not pattern:
+        raise HookError("the name of a tool is empty: write * for every tool, or leave out the matcher")
     if not pattern.strip("*"):
         return None
     if pattern.startswith("/"):
@@ -98,10 +107,20 @@ def _check_name(pattern: str, name: str) -> None:
     """Refuse what no tool is called: most likely it was meant as a pattern of another kind."""
     signs = sorted(_NOT_IN_NAMES & set(name))
     if not signs and name and name == name.strip():
+        _report_near_tool(pattern, name)
         return
     why = f"no tool has {' '.join(signs)} in its name" if signs else "a name is empty, or has spaces around it"
     ways = "Use * for anything, | between names, or a /regex/"
     raise HookError(f"'{pattern}' can never match: {why}. {ways}")
+
+
+def _report_near_tool(pattern: str, name: str) -> None:
+    """Log that a name is almost one of file hooks; those begin with a capital letter, as tools of programs rarely do."""
+    if not name[0].isupper() or "*" in name or name in TOOL_INPUT_KEYS:
+        return
+    near = find_near_word(name, TOOL_INPUT_KEYS, _NEAR)
+    if near and find_canonical_name(name) == name:
+        _LOGGER.warning("match='%s': no tool is called '%s' in file hooks; %s", pattern, name, ask_if_meant(near))
 
 
 def tool_kind(*kinds: str) -> Match:

@@ -69,8 +69,9 @@ class NameMap:
         self._arguments = {
             name: self._check_keys(name, keys) for name, keys in _check_map("arguments", arguments).items()
         }
-        # Tools of the map that no call has had yet.
+        # Tools of the map that no call has had yet, and those whose calls were reported.
         self._unused = {*self._names, *self._arguments}
+        self._reported: set[str] = set()
 
     def _check_keys(self, name: str, keys: Any) -> KeyNames:
         where = f"arguments= of the tool '{name}'"
@@ -92,32 +93,57 @@ class NameMap:
         Raises ConfigError for one that looks like a mistake, because a tool of the agent that is not in the map is named almost so.
         """
         names = set(tools)
-        mapped = {*self._names, *self._arguments}
-        missing = tuple(sorted(mapped - names))
-        for name in missing:
-            near = find_near_word(name, sorted(names - mapped), _NEAR)
-            if near:
-                raise ConfigError(
-                    f"names= or arguments= has '{name}', which is not a tool of the agent; {ask_if_meant(near)}"
-                )
-        return missing
+        # Each map by itself: a tool that is right in one of them may be wrong in the other.
+        for option, mapped in (("names", self._names), ("arguments", self._arguments)):
+            for name in sorted(mapped.keys() - names):
+                near = find_near_word(name, sorted(names - mapped.keys()), _NEAR)
+                if near:
+                    raise ConfigError(f"{option}= has '{name}', which is not a tool of the agent; {ask_if_meant(near)}")
+        return tuple(sorted({*self._names, *self._arguments} - names))
 
     def find(self, name: str, args: Mapping[str, Any]) -> ToolNaming | None:
         """Return what file hooks call a tool, None if they use the program's own names."""
         # Only the keys of the input matter.
         key = (name, tuple(args))
-        if key not in self._found:
-            if len(self._found) >= _MAX_FOUND:
-                self._found.clear()
-            self._found[key] = self._find(name, args)
-            self._report_near_name(name)
-        return self._found[key]
+        try:
+            # Another thread may empty it at any time.
+            return self._found[key]
+        except KeyError:
+            naming = self._find(name, args)
+        if len(self._found) >= _MAX_FOUND:
+            self._found.clear()
+        self._found[key] = naming
+        self._report_near_name(name)
+        if naming is not None:
+            self._report_missing_key(naming, args)
+        return naming
+
+    def _report_missing_key(self, naming: ToolNaming, args: Mapping[str, Any]) -> None:
+        """Log once for a tool of the map that a call has no main key: hooks for the tool see nothing there."""
+        name, tool = naming.name, naming.tool
+        is_mapped = name in self._names or name in self._arguments
+        main_key = TOOL_INPUT_KEYS.get(tool, ("",))[0]
+        if not is_mapped or not main_key or not args or name in self._reported or main_key in naming.translate(args)[0]:
+            return
+        self._reported.add(name)
+        _LOGGER.warning(
+            "hooks for %s cannot see what the tool '%s' gets: a call has no '%s', and arguments= maps no key of it to that "
+            '(they are: %s). Write arguments={"%s": {"your_key": "%s"}}',
+            tool,
+            name,
+            main_key,
+            ", ".join(args),
+            name,
+            main_key,
+        )
 
     def _report_near_name(self, name: str) -> None:
-        """Log that a tool which is not in the map is named almost like one that is, and that no call has had."""
-        is_mapped = name in self._names or name in self._arguments
+        """Log that a tool which is not in a map is named almost like one that is, and that no call has had."""
         self._unused.discard(name)
-        near = "" if is_mapped or not self._unused else find_near_word(name, sorted(self._unused), _NEAR)
+        # What is beside the tool in the same map is another tool.
+        maps = [mapped for mapped in (self._names, self._arguments) if name in mapped]
+        unused = sorted(each for each in self._unused if not any(each in mapped for mapped in maps))
+        near = find_near_word(name, unused, _NEAR) if unused else ""
         if near:
             self._unused.discard(near)
             _LOGGER.warning(
@@ -193,3 +219,7 @@ def _check_target(name: str, target: str) -> str:
     if near:
         raise ConfigError(f"names= maps '{name}' to '{target}', which file hooks do not know; {ask_if_meant(near)}")
     return target
+
+
+# For calls outside of a run, which have no map of their own.
+GUESSED_NAMES = NameMap()

@@ -74,6 +74,8 @@ async def run_tool(
 
     if memory is not None:
         return await driver.process_call(stack, context, call_tool, memory)
+    if context.naming_conflict:
+        return Outcome.block(context.naming_conflict).replace(context=context)
     return await driver.process(stack, context, call_tool)
 
 

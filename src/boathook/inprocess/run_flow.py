@@ -42,7 +42,7 @@ class RunFlow:
         """Run any event through the hooks; the run fills in session, folder, state and metadata."""
         given = self.run.complete_context(context)
         outcome = await self._driver.process(self.run.stack, given)
-        return self.run.accept(make_run_outcome(_settle_question(outcome)), given)
+        return self.run.accept(make_run_outcome(settle_question(outcome)), given)
 
     async def begin(self) -> RunOutcome[SessionContext]:
         """Begin the session, if it has not begun."""
@@ -111,7 +111,7 @@ class RunFlow:
         outcome = await self.fire(context)
         if outcome.decision != Decision.BLOCK:
             return outcome
-        text = f"a hook cannot block at {context.kind.name}, only stop the run; the hook's reason: {outcome.reason}"
+        text = describe_step_block(context, outcome.reason)
         self.run.add_messages([text])
         return RunOutcome(outcome.context.add_message(text))
 
@@ -198,7 +198,7 @@ class RunFlow:
         if started.is_refused:
             return make_tool_outcome(Outcome(context=ended))
         outcome = await self._driver.process(run.stack, ended)
-        return run.accept(make_tool_outcome(_settle_question(outcome)), started.given)
+        return run.accept(make_tool_outcome(settle_question(outcome)), started.given)
 
     async def stop(
         self, text: str | None = None, *, can_continue: bool = True, reason: str = ""
@@ -294,7 +294,7 @@ class RunFlow:
             return None
 
 
-def _settle_question(outcome: Outcome[Any]) -> Outcome[Any]:
+def settle_question(outcome: Outcome[Any]) -> Outcome[Any]:
     """Turn a question at an event where no person is asked into a block, or into a message where it is too late for that."""
     if outcome.decision != Decision.ASK:
         return outcome
@@ -303,3 +303,8 @@ def _settle_question(outcome: Outcome[Any]) -> Outcome[Any]:
     if context.kind.is_pre and not isinstance(context, StopContext):
         return outcome | Outcome.block(text)
     return Outcome(context=context.add_message(text))
+
+
+def describe_step_block(context: StepContext, reason: str) -> str:
+    """Return the message for the person about a block that cannot prevent a step."""
+    return f"a hook cannot block at {context.kind.name}, only stop the run; the hook's reason: {reason}"

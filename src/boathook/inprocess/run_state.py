@@ -40,6 +40,8 @@ _MAX_WAITING_RUNS = 1024
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
+    # `given` is the call as the host made it, perhaps without an id.
+    given: ToolCall
     call: ToolCall
     context: ToolContext
     memory: CallMemory
@@ -144,6 +146,7 @@ class RunState(Generic[StateT]):
         self._open_calls: set[str] = set()
         self._started_calls: dict[str, StartedCall] = {}
         self._refused_calls: dict[str, StartedCall] = {}
+        self._asked_calls: dict[int, tuple[ToolCall, str]] = {}
         # Answers that came before their question, by the id of the call: its digest, and what the person said.
         self._answers: dict[str, tuple[str, bool, str]] = {}
 
@@ -273,6 +276,7 @@ class RunState(Generic[StateT]):
             self._open_calls.clear()
             self._started_calls.clear()
             self._refused_calls.clear()
+            self._asked_calls.clear()
             self._answers.clear()
             message = self._final_text if text is None else text
             seconds = round(time.monotonic() - self._turn_time)
@@ -344,14 +348,16 @@ class RunState(Generic[StateT]):
 
     def open_call(self, call: ToolCall, *, can_ask: bool | None = None) -> OpenCall | ToolOutcome:
         """Return a call with its memory and its context, or the outcome if it cannot be made at all."""
-        call = check_call(call)
+        given = call = check_call(call)
         if not call.id:
-            call = ToolCall(call.name, call.args, uuid.uuid4().hex)
+            # The same object is the same call if it waits for an answer: they are kept by identity, with the ids that they got.
+            asked = self._asked_calls.get(id(given))
+            call = ToolCall(call.name, call.args, asked[1] if asked else uuid.uuid4().hex)
+        call = self._undo_changes(call)
         context = self.make_call_context(call)
-        conflict = context.naming.find_conflict(call.args) if context.naming is not None else ""
+        conflict = context.naming_conflict
         if self.is_stopped or conflict:
-            text = f"{conflict} in the input of {call.name}, so no hook could know which of them counts"
-            decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (text,))
+            decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (conflict,))
             self.note_refused(call, context)
             return ToolOutcome(context, decision, reasons, None, has_run=False, call=call)
         with self._lock:
@@ -363,7 +369,15 @@ class RunState(Generic[StateT]):
                     memory.permission, memory.comment = answer[1:]
             memory.can_ask = self.can_ask if can_ask is None else can_ask
             self._open_calls.add(call.id)
-        return OpenCall(call, context, memory)
+        return OpenCall(given, call, context, memory)
+
+    def _undo_changes(self, call: ToolCall) -> ToolCall:
+        """Return the call of a question as it was before hooks changed it: they must not see their own changes as new ones."""
+        with self._lock:
+            memory = self._memories.get(call.id)
+        if memory is None or memory.is_about(call.name, call.args) or not memory.is_asked(call.name, call.args):
+            return call
+        return ToolCall(call.name, memory.given_args, call.id)
 
     def close_call(self, opened: OpenCall, *, is_over: bool = False) -> None:
         """Note that a call is not open any more; its memory stays unless it is over."""
@@ -371,6 +385,7 @@ class RunState(Generic[StateT]):
             self._open_calls.discard(opened.call.id)
             if is_over and self._memories.get(opened.call.id) is opened.memory:
                 del self._memories[opened.call.id]
+                self._asked_calls.pop(id(opened.given), None)
 
     def keep_question(self, opened: OpenCall, later: AskLater) -> ToolOutcome:
         """Return the question of a call; the memory of the call waits for the answer."""
@@ -379,6 +394,8 @@ class RunState(Generic[StateT]):
         with self._lock:
             token = opened.memory.token or secrets.token_urlsafe(24)
             opened.memory.token = token
+            if not opened.given.id:
+                self._asked_calls[id(opened.given)] = (opened.given, opened.call.id)
         self._waiting.keep(token, self)
         call = ToolCall(opened.call.name, thaw_arguments(later.context.args), opened.call.id)
         ask = AskRequest(token, later.question, call)
