@@ -1,4 +1,4 @@
-"""File hooks in every framework: HOOK.md, settings.json, packs and Cursor's hooks.json, with trust, the ledger and `why`, from the bridge alone."""
+"""File hooks in every framework, from the bridge alone: HOOK.md, settings.json, packs, Cursor's hooks; trust, ledger and `why`."""
 
 from __future__ import annotations
 

@@ -954,3 +954,25 @@ def test_an_error_of_a_hook_leaves_the_call_and_closes_it(do, hooks):
     with pytest.raises(ZeroDivisionError):
         do(run, "tool", LS, operate)
     assert run.take_context() == ("text",)
+
+
+@pytest.mark.parametrize(
+    ("error", "failures", "exit_reason"),
+    [
+        (None, [], "done"),
+        (ValueError("no disk"), ["turn-failure"], "error"),
+        (KeyboardInterrupt(), [], "interrupted"),
+        (asyncio.CancelledError(), [], "interrupted"),
+        (Stopped("enough"), [], "done"),
+    ],
+    ids=["none", "error", "interruption", "cancel", "stop"],
+)
+def test_a_run_ends_with_the_error_that_ended_it(do, hooks, events, error, failures, exit_reason):
+    ends: list[str] = []
+    hooks.session_end(lambda context: ends.append(context.exit_reason))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "end", error=error)
+    do(run, "end", error=error)
+    assert events == ["pre-session", "pre-agent-turn", *failures, "post-agent-turn", "post-session"]
+    assert ends == [exit_reason]
