@@ -732,12 +732,14 @@ def bench_bridges(rounds: int) -> list[Row]:
     """Measure processor time per tool call in agents of the frameworks that are installed here."""
     import bridge_overhead as bridges
 
+    from tests.bridges.behaviours import COST_GOALS
     from tests.bridges.frameworks import choose_adapters
 
     pairs: list[tuple[Row, Measure, Measure]] = []
     with bridges.enter_scratch_home():
         for adapter in choose_adapters():
-            for name, (make, goal) in bridges.CASES.items():
+            for name, make in bridges.CASES.items():
+                goal = COST_GOALS.get(name, 0)
                 row = Row(f"{adapter.name}, a tool call with {name}", "the same without the bridge", goal)
                 with_hooks = partial(bridges.run_once, adapter, {"hooks": make()})
                 pairs.append((row, with_hooks, partial(bridges.run_once, adapter, None)))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, ForwardRef, get_args
 
+from generate_bridges import describe_bridges
+
 import boathook
 from boathook.agent import state as agent_state
 from boathook.core.value import Value
@@ -22,7 +24,8 @@ CHAPTERS = {
     "Errors": ("errors",),
 }
 INTRODUCTION = """\
-Every name that `import boathook` offers. How to use them: [write a Python hook](../how-to/write-a-python-hook.md),
+Every name that `import boathook` offers, and those of the bridges.
+How to use them: [write a Python hook](../how-to/write-a-python-hook.md),
 [embed boathook in an agent](../how-to/embed-in-an-agent.md), [guard your own agent](../tutorial/guard-your-own-agent.md).
 Install boathook in your own environment: `pip install boathook`, with `boathook[agent]` for the providers of models.
 All of it is typed. Records such as `Event`, `Hook` and `Verdict` are immutable: `replace(**changes)` returns a changed copy,
@@ -44,6 +47,7 @@ def write_api_page(made: str) -> str:
         lines += [f"## {chapter}", "", *((NOTES[chapter], "") if chapter in NOTES else ())]
         for name in members:
             lines += _describe_name(name, getattr(boathook, name))
+    lines += describe_bridges()
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

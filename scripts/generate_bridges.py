@@ -5,6 +5,7 @@ And the lists of the pages in docs/how-to/frameworks.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -15,15 +16,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.bridges.behaviours import BEHAVIOURS  # noqa: E402
+from tests.bridges.behaviours import BEHAVIOURS, COST, COST_GOALS  # noqa: E402
 
 RESULTS = ROOT / "tests/bridges/results"
 PAGES = ROOT / "docs/how-to/frameworks"
+BRIDGES = ROOT / "src/boathook/bridges"
 INDEX = ROOT / "docs/README.md"
 LISTED = re.compile(r"(<!-- generated: frameworks; `make docs` -->\n).*?(<!-- end -->)", re.DOTALL)
-YES, CANNOT, FAILED, NO_WAY = "yes", "cannot", "FAILED", "–"
-# What was seen with one framework: {"framework", "versions", "columns": {column: {behaviour: {way: "" or why not}}}}.
+YES, CANNOT, MISSED, NO_WAY = "yes", "cannot", "missed", "–"
+# What was seen with one framework: {"framework", "versions", "notes": {column: {behaviour: text}}, "columns": {column: cells}}.
 Result = dict[str, Any]
+# By behaviour, way of running and scene: "", or why it is not possible.
+Cells = dict[str, dict[str, dict[str, str]]]
 
 
 def read_results() -> list[Result]:
@@ -40,7 +44,7 @@ def write_bridges_page(made: str) -> str:
         "",
         "The same scenes in every framework, with a real release and a scripted model, offline: with the bridge, and again without",
         "it, where the opposite must happen. *cannot* means that boathook refuses to be attached, or that the run raises an error",
-        "when it gets there, unless the reason says otherwise.",
+        "when it gets there, unless the reason says otherwise. *yes, except* means that only some of its scenes are possible.",
         "",
         "How to attach a bridge: [in a Python framework](../how-to/frameworks/README.md).",
         "",
@@ -50,10 +54,11 @@ def write_bridges_page(made: str) -> str:
 
 def write_tables(results: list[Result]) -> Iterator[str]:
     """Return the lines of the tables."""
-    columns = {column: cells for result in results for column, cells in result["columns"].items()}
-    reasons = list(
-        dict.fromkeys(why for cells in columns.values() for ways in cells.values() for why in ways.values() if why)
-    )
+    columns: dict[str, Cells] = {column: cells for result in results for column, cells in result["columns"].items()}
+    notes: dict[str, dict[str, str]] = {
+        column: texts for result in results for column, texts in result.get("notes", {}).items()
+    }
+    reasons = list_reasons(columns, notes)
     yield from ("| framework | versions | ways of running |", "|---|---|---|")
     for result in results:
         versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
@@ -61,10 +66,24 @@ def write_tables(results: list[Result]) -> Iterator[str]:
             yield f"| {column} | {versions} | {', '.join(list_ways(cells))} |"
     yield from ("", f"| behaviour | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|")
     for behaviour, sentence in BEHAVIOURS.items():
-        cells = [write_cell(found.get(behaviour, {}), reasons) for found in columns.values()]
+        cells = [
+            write_cell(found.get(behaviour, {}), reasons, notes.get(column, {}).get(behaviour, ""))
+            for column, found in columns.items()
+        ]
         yield f"| **{behaviour}**: {sentence} | {' | '.join(cells)} |"
     yield ""
     yield from (f"{number}. {why}" for number, why in enumerate(reasons, 1))
+
+
+def list_reasons(columns: dict[str, Cells], notes: dict[str, dict[str, str]]) -> list[str]:
+    """Return why something cannot be done, and the notes, in the order of their numbers."""
+    found: dict[str, None] = {}
+    for column, cells in columns.items():
+        for behaviour, ways in cells.items():
+            found |= dict.fromkeys(why for scenes in ways.values() for why in scenes.values() if why)
+            note = notes.get(column, {}).get(behaviour)
+            found |= {note: None} if note else {}
+    return [*found]
 
 
 def write_overhead(results: list[Result]) -> Iterator[str]:
@@ -77,25 +96,75 @@ def write_overhead(results: list[Result]) -> Iterator[str]:
     yield "Processor time per tool call, against the same agent without the bridge (`make bridges BENCH=1`). The model is a script,"
     yield "so a framework that does little itself has high ratios. Measured on a busy machine: 0.05 more or less may be chance."
     yield from ("", f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|")
+    goals = (f"at most {COST_GOALS[name]:.2f}x" if name in COST_GOALS else NO_WAY for name in names)
+    yield f"| *goal* | {' | '.join(goals)} |"
     for column, cases in overhead.items():
-        yield f"| {column} | {' | '.join(f'{cases[name]:.2f}x' if name in cases else NO_WAY for name in names)} |"
+        yield f"| {column} | {' | '.join(write_ratio(name, cases.get(name)) for name in names)} |"
+    texts = (text[COST] for result in results for text in result.get("notes", {}).values() if COST in text)
+    for text in texts:
+        yield from ("", text)
 
 
-def list_ways(cells: dict[str, dict[str, str]]) -> list[str]:
+def write_ratio(case: str, ratio: float | None) -> str:
+    """Return what a bridge costs in a case, and whether that misses the goal."""
+    if ratio is None:
+        return NO_WAY
+    return f"{ratio:.2f}x" + (f", {MISSED}" if ratio > COST_GOALS.get(case, ratio) else "")
+
+
+def list_ways(cells: Cells) -> list[str]:
     """Return the ways of running that were tested, in the order sync, async, stream."""
     return sorted({way for ways in cells.values() for way in ways}, key=lambda way: (way == "stream", way != "sync"))
 
 
-def write_cell(ways: dict[str, str], reasons: list[str]) -> str:
-    """Return a cell: yes, cannot with the number of the reason, or yes with the ways in which it cannot."""
-    missing = {way: why for way, why in ways.items() if why}
-    if not ways:
+def write_cell(ways: dict[str, dict[str, str]], reasons: list[str], note: str = "") -> str:
+    """Return a cell: what is possible in all ways of running, or in each if they differ, and the number of the note."""
+    verdicts = {way: write_verdict(scenes, reasons) for way, scenes in ways.items()}
+    if not verdicts:
         return NO_WAY
+    first, *others = dict.fromkeys(verdicts.values())
+    text = "; ".join(f"{way}: {verdict}" for way, verdict in verdicts.items()) if others else first
+    return f"{text} ({reasons.index(note) + 1})" if note else text
+
+
+def write_verdict(scenes: dict[str, str], reasons: list[str]) -> str:
+    """Return what is possible of the scenes of a behaviour: all, none, or some, with the numbers of the reasons."""
+    missing = [why for why in scenes.values() if why]
     if not missing:
         return YES
-    notes = ", ".join(f"{way} ({reasons.index(why) + 1})" for way, why in missing.items())
-    whole = ", ".join(dict.fromkeys(f"({reasons.index(why) + 1})" for why in missing.values()))
-    return f"{CANNOT} {whole}" if len(missing) == len(ways) else f"{YES}, {CANNOT} {notes}"
+    numbers = ", ".join(f"({reasons.index(why) + 1})" for why in dict.fromkeys(missing))
+    return f"{CANNOT} {numbers}" if len(missing) == len(scenes) else f"{YES}, except {numbers}"
+
+
+def describe_bridges() -> Iterator[str]:
+    """Return the lines of the Python API about bridges: their public names, read from the code, which needs the frameworks."""
+    options = "`names`, `arguments`, `session_id`, `work_dir` and `allow_unguarded`"
+    yield from ("## Bridges", "", f"Each module needs its framework. `BridgeOptions` are {options}.", "")
+    yield from ("How to attach them: [in a Python framework](../how-to/frameworks/README.md).", "")
+    for path in sorted(BRIDGES.glob("*.py")):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        shown = re.search(
+            rf"^from boathook\.bridges\.{path.stem} import (.+)$", ast.get_docstring(module) or "", re.MULTILINE
+        )
+        if shown is None:
+            continue
+        yield from (f"### boathook.bridges.{path.stem}", "")
+        for name in shown.group(1).split(", "):
+            node = next(node for node in module.body if getattr(node, "name", "") == name)
+            assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from ("```py", write_bridge_signature(node), "```", "", ast.get_docstring(node) or "", "")
+
+
+def write_bridge_signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Return how a class or a function of a bridge is called."""
+    function = node
+    if isinstance(node, ast.ClassDef):
+        function = next(each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    assert not isinstance(function, ast.ClassDef)
+    parameters = ast.unparse(function.args).removeprefix("self, ").replace("=", " = ")
+    keyword = {ast.ClassDef: "class", ast.AsyncFunctionDef: "async with"}.get(type(node), "def")
+    end = f" -> {ast.unparse(node.returns)}" if isinstance(node, ast.FunctionDef) and node.returns is not None else ""
+    return f"{keyword} {node.name}({parameters}){end}"
 
 
 def list_pages() -> Iterator[tuple[str, Path]]:
@@ -130,14 +199,17 @@ def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
 
 def make_result(framework: str, report: dict[str, Any]) -> tuple[Result, list[str]]:
     """Return what a report of the tests shows, and a line for everything that failed."""
-    columns: dict[str, dict[str, dict[str, str]]] = {}
+    columns: dict[str, Cells] = {}
     failures: list[str] = []
     for cell in report["cells"]:
         ways = columns.setdefault(cell["column"], {}).setdefault(cell["behaviour"], {})
-        ways[cell["way"]] = cell["cannot"] or ways.get(cell["way"], "")
+        scenes = ways.setdefault(cell["way"], {})
+        # A scene is played twice, and only with the bridge it may not be possible.
+        scenes[cell["scene"]] = cell["cannot"] or scenes.get(cell["scene"], "")
         if not cell["passed"]:
             failures.append(f"{cell['column']}, {cell['behaviour']}, {cell['way']}: {' '.join(cell['error'])}")
-    return {"framework": framework, "versions": report["versions"], "columns": columns}, failures
+    result = {name: report[name] for name in ("versions", "notes")}
+    return {"framework": framework, **result, "columns": columns}, failures
 
 
 def format_tables(results: Iterable[Result]) -> str:

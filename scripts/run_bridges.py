@@ -62,18 +62,29 @@ def main() -> int:
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--framework", action="append", choices=list_frameworks(), help="only this one")
+    parser.add_argument("--framework", action="append", choices=sorted(read_extras()), help="only this one")
     parser.add_argument("--newest", action="store_true", help="with the newest releases instead of the pinned ones")
     parser.add_argument("--bench", action="store_true", help="measure what each bridge costs per tool call, too")
     parser.add_argument("--pin", action="store_true", help="write what is installed into tests/bridges/pins")
     parser.add_argument(
         "--write", action="store_true", help="write tests/bridges/results and docs/reference/bridges.md"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    new = [] if options.newest else sorted({*(options.framework or ())} - {*list_frameworks()})
+    if new:
+        parser.error(f"there are no pins of {', '.join(new)} in tests/bridges/pins yet: write them with --newest --pin")
+    return options
 
 
 def list_frameworks() -> list[str]:
     return sorted(path.stem for path in PINS.glob("*.txt"))
+
+
+def read_extras() -> dict[str, list[str]]:
+    """Return the extras of the package: a framework has one before it has pins."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    return extras
 
 
 def try_framework(name: str, options: argparse.Namespace) -> Trial:
@@ -116,8 +127,9 @@ def make_environment(name: str, *, is_newest: bool) -> Path:
 
 def make_stamp(name: str) -> str:
     """Return a text that changes when an environment has to be made again."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    parts = [(PINS / f"{name}.txt").read_text(), *project["optional-dependencies"][name], *TEST_TOOLS]
+    pins = PINS / f"{name}.txt"
+    # A new framework has no pins until its newest releases were installed.
+    parts = [pins.read_text() if pins.exists() else "", *read_extras()[name], *TEST_TOOLS]
     parts.append((ROOT / "hatch_build.py").read_text())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -125,8 +137,7 @@ def make_stamp(name: str) -> str:
 def write_pins(name: str, python: Path) -> None:
     """Write the versions of everything in an environment, those of the framework first."""
     frozen = run(python, "-m", "pip", "freeze", "--exclude-editable").splitlines()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    own = [line.split(">=")[0] for line in project["optional-dependencies"][name]]
+    own = [line.split(">=")[0] for line in read_extras()[name]]
     lines = sorted(
         (line for line in frozen if "==" in line), key=lambda line: (line.split("==")[0] not in own, line.lower())
     )
@@ -172,7 +183,7 @@ def find_changes(results: list[Result]) -> Iterator[str]:
     for result in results:
         before = written.get(result["framework"], {})
         # What a bridge costs is never the same twice.
-        if any(before.get(part) != result[part] for part in ("versions", "columns")):
+        if any(before.get(part) != result[part] for part in ("versions", "notes", "columns")):
             yield f"{result['framework']}: otherwise than in tests/bridges/results (WRITE=1 writes it)"
 
 

@@ -301,7 +301,7 @@ AgentBuilder().add_hook("PreToolUse", 3)  # error
 AgentBuilder().add_hook("PreToolUse", tool_hook, prioritee=3)  # error
 AgentBuilder().add_hook("PreToolUse", tool_hook, on_failure="ignore")  # error
 AgentBuilder().on_before_tool_use(tool_hook, matcher="bash")  # error
-AgentBuilder().on_stop(stop_hook, match="bash")  # error
+AgentBuilder().on_stop(stop_hook, match=7)  # error
 AgentBuilder().with_hooks(tool_hook)  # error
 AgentBuilder().with_permission(ask_without_reason)  # error
 failure: FailureContext = FailureContext.of("broken")  # error

@@ -111,6 +111,21 @@ def test_a_callback_is_asked_at_its_event(method: str, event: str) -> None:
     assert set(asked) == {event}
 
 
+@pytest.mark.parametrize(("method", "event"), [(method, event) for method, events in ON.items() for event in events])
+def test_a_callback_is_asked_only_where_its_match_fits(method: str, event: str) -> None:
+    asked: list[str] = []
+    scene = Scene(event)
+    builder = getattr(scene.builder, method)(lambda context: asked.append("no"), match=lambda context: False)
+    scene.play(getattr(builder, method)(lambda context: asked.append("yes"), match=lambda context: True))
+    assert set(asked) == {"yes"}
+
+
+@pytest.mark.parametrize("method", ["on_stop", "on_subagent_stop", "on_before_step", "on_execution_start"])
+def test_the_name_of_a_tool_is_an_error_where_there_is_no_tool(method: str) -> None:
+    with pytest.raises(HookError, match=r"'bash' is the name of a tool, but .* has no tool: match with a callable"):
+        getattr(AgentBuilder(), method)(nothing, match="bash")
+
+
 @pytest.mark.parametrize("event", PLAYED_IN)
 def test_any_event_can_have_a_hook_in_any_spelling(event: str) -> None:
     from boathook.core.event import find_kind

@@ -132,6 +132,8 @@ class Adapter(ABC):
     ways: ClassVar[tuple[str, ...]] = WAYS
     # By behaviour, by (behaviour, way), or by the name of one scene of a behaviour.
     cannot: ClassVar[Mapping[str | tuple[str, str], Cannot]] = {}
+    # What else the matrix must show about a behaviour that is possible, or about COST: a condition, a reason.
+    notes: ClassVar[Mapping[str, str]] = {}
     # How an agent of this framework delegates to another, and the call by which its model does it: {"handoff": Call(…)}.
     delegations: ClassVar[Mapping[str, Call]] = {}
     # Whether a bridge can know all tools of an agent before one of them is called.

@@ -18,6 +18,9 @@ BEHAVIOURS = {
     "isolation": "Two runs at once do not mix",
     "cancel": "A cancelled run ends its turn and its session",
 }
+# What a bridge may cost per tool call, against the same agent without it (bench/bridge_overhead.py measures it).
+COST = "cost"
+COST_GOALS = {"20 Python hooks that do not match": 1.1, "one Python hook": 1.15}
 # Columns and behaviours, or scenes of one, for which a bridge may do nothing at all, because the framework has no place for it.
 # Everything else that a framework cannot do must be refused when the bridge is attached, or raise in the run.
 ACCEPTED = {

@@ -42,4 +42,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     path = os.environ.get(REPORT)
     if path and not hasattr(session.config, "workerinput"):
         versions = {name: version(name) for adapter in choose_adapters() for name in adapter.distributions}
-        Path(path).write_text(json.dumps({"versions": versions, "cells": _cells}, indent=1))
+        notes = {adapter.name: dict(adapter.notes) for adapter in choose_adapters() if adapter.notes}
+        Path(path).write_text(json.dumps({"versions": versions, "notes": notes, "cells": _cells}, indent=1))

@@ -297,17 +297,18 @@ def a_person_refuses_a_call_and_the_tool_does_not_run(stage: Stage) -> Facts:
 
 @scene(
     "stop gate",
-    attached={"requests": 2, "reason is read": True, "output": "second"},
-    detached={"requests": 1, "reason is read": False, "output": "first"},
+    attached={"requests": 2, "reason and context are read": [True, True], "output": "second"},
+    detached={"requests": 1, "reason and context are read": [False, False], "output": "first"},
 )
 def an_agent_that_wants_to_stop_is_sent_back_to_work(stage: Stage) -> Facts:
     @stage.hooks.before_stop
     def run_the_tests(context: StopContext) -> Outcome | None:
         return None if context.was_refused else Outcome.block("run the tests first")
 
+    stage.hooks.before_stop(lambda context: context.add_context("tests take a minute"), priority=1)
     ran = stage.play("first", "second")
-    is_read = stage.was_read("run the tests first")
-    return {"requests": len(stage.requests), "reason is read": is_read, "output": ran.output}
+    are_read = [stage.was_read(text) for text in ("run the tests first", "tests take a minute")]
+    return {"requests": len(stage.requests), "reason and context are read": are_read, "output": ran.output}
 
 
 @scene("stop gate", attached={"requests": 4, "output": "4"}, detached={"requests": 1, "output": "1"})

@@ -9,7 +9,7 @@ import pytest
 
 from boathook.errors import BridgeError
 from tests.bridges.adapter import Adapter
-from tests.bridges.behaviours import ACCEPTED, BEHAVIOURS
+from tests.bridges.behaviours import ACCEPTED, BEHAVIOURS, COST
 from tests.bridges.conftest import make_parameter
 from tests.bridges.contract import SCENES, Scene, list_scenes
 from tests.bridges.frameworks import choose_adapters
@@ -26,7 +26,8 @@ Record = Callable[[str, object], None]
 
 
 def note_cell(record: Record, adapter: Adapter, scene: Scene, way: str, cannot: str = "") -> None:
-    record("cell", {"column": adapter.name, "behaviour": scene.behaviour, "way": way, "cannot": cannot})
+    place = {"column": adapter.name, "behaviour": scene.behaviour, "way": way, "scene": scene.name}
+    record("cell", {**place, "cannot": cannot})
 
 
 @pytest.mark.parametrize(("adapter", "scene", "way"), PLAYED)
@@ -66,6 +67,10 @@ def test_what_an_adapter_cannot_do_is_a_behaviour_and_has_a_reason(adapter: Adap
         assert behaviour in {*BEHAVIOURS, *(scene.name for scene in SCENES)}
         assert cannot.reason
         assert cannot.message or cannot.how == "accepted"
+
+
+def test_notes_of_an_adapter_are_about_behaviours_or_the_cost(adapter: Adapter) -> None:
+    assert set(adapter.notes) <= {*BEHAVIOURS, COST}
 
 
 def test_the_adapter_names_a_way_to_run(adapter: Adapter) -> None:

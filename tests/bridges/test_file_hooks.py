@@ -1,4 +1,4 @@
-"""File hooks in every framework: HOOK.md, settings.json and packs, with trust, the ledger and `why`, from the bridge alone."""
+"""File hooks in every framework, from the bridge alone: HOOK.md, settings.json, packs, Cursor's hooks; trust, ledger and `why`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ import json, sys
 event = json.load(sys.stdin)
 sys.exit(print('rm is not allowed here', file=sys.stderr) or 2 if 'rm' in event['tool_input']['command'] else 0)"
 """
+# Cursor has the command at the top, and no tool.
+CURSOR_GUARD = """python3 -c "
+import json, sys
+event = json.load(sys.stdin)
+if 'rm' in event['command']: print(json.dumps({'permission': 'deny', 'agent_message': 'rm is not allowed here'}))"
+"""
 
 
 def write_hook_md(project: ScratchProject) -> None:
@@ -45,7 +51,15 @@ def add_pack(project: ScratchProject) -> None:
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-FORMS: list[Callable[[ScratchProject], None]] = [write_hook_md, write_settings_json, add_pack]
+def write_cursor_hooks(project: ScratchProject) -> None:
+    folder = project.home / ".cursor"
+    folder.mkdir()
+    content = {"version": 1, "hooks": {"beforeShellExecution": [{"command": CURSOR_GUARD}]}}
+    (folder / "hooks.json").write_text(json.dumps(content))
+    project.write_hooks_toml("user", '[hooks]\nsources = ["hook-md", "settings", "cursor"]\n')
+
+
+FORMS: list[Callable[[ScratchProject], None]] = [write_hook_md, write_settings_json, add_pack, write_cursor_hooks]
 
 
 def play_rm(adapter: Adapter, *, is_attached: bool = True, **options: Any) -> Stage:

@@ -22,4 +22,4 @@ def test_the_page_of_a_framework_does_what_it_shows(framework: str, tmp_path: Pa
 
 def test_every_page_is_of_a_framework() -> None:
     pages = {path.stem for path in FRAMEWORKS.glob("*.md")} - {"README"}
-    assert pages <= set(list_frameworks())
+    assert pages == set(list_frameworks())

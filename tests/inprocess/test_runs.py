@@ -280,6 +280,26 @@ def test_context_waits_for_calls_that_the_host_makes_itself(do, hooks):
     assert run.take_context() == ("before", "after")
 
 
+def test_context_of_parallel_calls_that_the_host_makes_waits_until_all_results_are_there(do, hooks):
+    hooks.after_tool(lambda context: context.add_context(f"about {context.call_id}"))
+    run = hooks.run()
+    for call_id in ("a", "b"):
+        assert do(run, "before", ToolCall("list", {}, call_id)).proceeds
+    do(run, "after", "a", "done")
+    assert run.take_context() == ()
+    do(run, "after", "b", "done")
+    assert run.take_context() == ("about a", "about b")
+
+
+def test_the_reason_of_a_block_at_the_end_of_a_turn_is_for_the_next_turn(do, hooks):
+    hooks.turn_end(lambda context: Outcome.block("write tests next time"))
+    run = hooks.run()
+    do(run, "prompt", "first")
+    do(run, "end_turn", "done")
+    assert do(run, "prompt", "second").proceeds
+    assert run.take_context() == ("write tests next time",)
+
+
 def test_messages_of_all_events_are_for_the_person(do, hooks):
     hooks.turn_start(lambda context: context.add_message("hello"))
     hooks.before_tool(lambda context: context.add_message("careful"))
@@ -695,6 +715,14 @@ def test_a_run_that_waits_is_found_by_its_token_and_goes_on(do, hooks, asking, e
     assert events.count("pre-session") == events.count("pre-agent-turn") == events.count("post-session") == 1
 
 
+def test_only_the_last_runs_wait_if_many_are_suspended(hooks):
+    runs = [hooks.run(f"s{number}") for number in range(1025)]
+    for run in runs:
+        run.suspend()
+    assert hooks.find_run("s0") is None
+    assert [hooks.find_run("s1"), hooks.find_run("s1024")] == [runs[1], runs[1024]]
+
+
 def test_a_resumed_run_fires_no_start_and_all_ends(do, hooks, events):
     run = hooks.run("s1").resume()
     do(run, "tool", LS, operate)
@@ -926,3 +954,25 @@ def test_an_error_of_a_hook_leaves_the_call_and_closes_it(do, hooks):
     with pytest.raises(ZeroDivisionError):
         do(run, "tool", LS, operate)
     assert run.take_context() == ("text",)
+
+
+@pytest.mark.parametrize(
+    ("error", "failures", "exit_reason"),
+    [
+        (None, [], "done"),
+        (ValueError("no disk"), ["turn-failure"], "error"),
+        (KeyboardInterrupt(), [], "interrupted"),
+        (asyncio.CancelledError(), [], "interrupted"),
+        (Stopped("enough"), [], "done"),
+    ],
+    ids=["none", "error", "interruption", "cancel", "stop"],
+)
+def test_a_run_ends_with_the_error_that_ended_it(do, hooks, events, error, failures, exit_reason):
+    ends: list[str] = []
+    hooks.session_end(lambda context: ends.append(context.exit_reason))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "end", error=error)
+    do(run, "end", error=error)
+    assert events == ["pre-session", "pre-agent-turn", *failures, "post-agent-turn", "post-session"]
+    assert ends == [exit_reason]

@@ -148,35 +148,47 @@ class AgentBuilder:
         both = self.add_hook("PostToolUse", callback, priority=priority, match=match)
         return both.add_hook("PostToolUseFailure", callback, priority=priority, match=match)
 
-    def on_before_step(self, callback: StateHook, priority: int = 0) -> Self:
+    def on_before_step(self, callback: StateHook, priority: int = 0, match: MatchLike | None = None) -> Self:
         """Call a callback with the state before a step; it may return another state."""
-        return self.add_hook("BeforeStep", make_state_hook(callback), priority=priority)
+        return self.add_hook("BeforeStep", make_state_hook(callback), priority=priority, match=match)
 
-    def on_after_step(self, callback: StateHook, priority: int = 0) -> Self:
+    def on_after_step(self, callback: StateHook, priority: int = 0, match: MatchLike | None = None) -> Self:
         """Call a callback with the state after a step; it may return another state."""
-        return self.add_hook("AfterStep", make_state_hook(callback), priority=priority)
+        return self.add_hook("AfterStep", make_state_hook(callback), priority=priority, match=match)
 
-    def on_execution_start(self, callback: AnyHook[ExecutionContext[AgentState]], priority: int = 0) -> Self:
+    def on_execution_start(
+        self, callback: AnyHook[ExecutionContext[AgentState]], priority: int = 0, match: MatchLike | None = None
+    ) -> Self:
         """Call a callback when a turn begins."""
-        return self.add_hook("ExecutionStart", callback, priority=priority)
+        return self.add_hook("ExecutionStart", callback, priority=priority, match=match)
 
-    def on_execution_end(self, callback: AnyHook[ExecutionContext[AgentState]], priority: int = 0) -> Self:
+    def on_execution_end(
+        self, callback: AnyHook[ExecutionContext[AgentState]], priority: int = 0, match: MatchLike | None = None
+    ) -> Self:
         """Call a callback when a turn has ended."""
-        return self.add_hook("ExecutionEnd", callback, priority=priority)
+        return self.add_hook("ExecutionEnd", callback, priority=priority, match=match)
 
     def on_stop(
-        self, callback: AnyHook[StopContext[AgentState]], priority: int = 0, max_rounds: int = DEFAULT_MAX_ROUNDS
+        self,
+        callback: AnyHook[StopContext[AgentState]],
+        priority: int = 0,
+        max_rounds: int = DEFAULT_MAX_ROUNDS,
+        match: MatchLike | None = None,
     ) -> Self:
         """Call a callback when the agent wants to stop; a block sends it back to work."""
-        return self.add_hook("Stop", callback, priority=priority, max_rounds=max_rounds)
+        return self.add_hook("Stop", callback, priority=priority, max_rounds=max_rounds, match=match)
 
-    def on_subagent_stop(self, callback: AnyHook[SubagentContext[AgentState]], priority: int = 0) -> Self:
+    def on_subagent_stop(
+        self, callback: AnyHook[SubagentContext[AgentState]], priority: int = 0, match: MatchLike | None = None
+    ) -> Self:
         """Call a callback when a subagent has finished; a block sends it back to work."""
-        return self.add_hook("SubagentStop", callback, priority=priority)
+        return self.add_hook("SubagentStop", callback, priority=priority, match=match)
 
-    def on_agent_failed(self, callback: AnyHook[FailureContext[AgentState]], priority: int = 0) -> Self:
+    def on_agent_failed(
+        self, callback: AnyHook[FailureContext[AgentState]], priority: int = 0, match: MatchLike | None = None
+    ) -> Self:
         """Call a callback when an error ended a turn."""
-        return self.add_hook("AgentFailed", callback, priority=priority)
+        return self.add_hook("AgentFailed", callback, priority=priority, match=match)
 
     def build(self) -> Agent:
         """Return the agent; raises ConfigError if something is missing or there twice."""

@@ -82,7 +82,7 @@ class _GuardedTurn:
         """End the turn and the session after an error; return the error that the caller gets."""
         if isinstance(error, Exception):
             error = Stopped(self.run.stop_reason) if self.run.is_stopped else self.error or error
-        await self.run.__aexit__(type(error), error, error.__traceback__)
+        await self.run.aend(error=error)
         return error
 
 

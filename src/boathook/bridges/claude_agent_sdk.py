@@ -9,9 +9,6 @@ async with guard_session(options) as options:          # a session that ends, an
     async for message in query(prompt="…", options=options): ...
 """
 
-# The framework is not installed where the whole package is checked; `make bridges` checks this file with it.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import dataclasses
@@ -293,8 +290,7 @@ class _Guard:
                 fix="give guard_session's options to query or to the client, and see that no settings switch hooks off",
             )
         for session in self._sessions.values():
-            kind, trace = (type(raised), raised.__traceback__) if raised is not None else (None, None)
-            await session.run.__aexit__(kind, raised, trace)
+            await session.run.aend(error=raised)
         return raised
 
     # Prompts and stops.

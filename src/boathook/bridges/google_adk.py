@@ -193,7 +193,7 @@ class BoathookPlugin(BasePlugin):
     async def _end_invocation(self, context: InvocationContext, error: BaseException | None) -> None:
         invocation = self._invocations.pop(_make_key(context), None)
         if invocation is not None:
-            await _end_run(invocation.run, error)
+            await invocation.run.aend(error=error)
 
     def _end_if_cancelled(self, key: str, invocation: _Invocation, done: asyncio.Task[Any]) -> None:
         """End a run whose task was cancelled: ADK calls no plugin then. The end of the event loop waits for it."""
@@ -201,7 +201,7 @@ class BoathookPlugin(BasePlugin):
         is_over = done is beginner or beginner is None or beginner.done() or beginner.cancelling() > 0
         if done.cancelled() and is_over and self._invocations.get(key) is invocation:
             del self._invocations[key]
-            ending = done.get_loop().create_task(_end_run(invocation.run, asyncio.CancelledError()))
+            ending = done.get_loop().create_task(invocation.run.acancel())
             self._endings.add(ending)
             ending.add_done_callback(self._endings.discard)
 
@@ -209,7 +209,7 @@ class BoathookPlugin(BasePlugin):
         """End the runs that were given up."""
         while self._invocations:
             _, invocation = self._invocations.popitem()
-            await _end_run(invocation.run, asyncio.CancelledError())
+            await invocation.run.acancel()
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -380,10 +380,6 @@ class BoathookPlugin(BasePlugin):
 
 def _make_key(context: InvocationContext) -> str:
     return f"{context.session.id}/{context.invocation_id}"
-
-
-async def _end_run(run: AgentRun, error: BaseException | None) -> None:
-    await run.__aexit__(type(error) if error else None, error, None)
 
 
 def _read_text(content: types.Content | None) -> str:

@@ -6,9 +6,6 @@ agent = create_agent(model, tools=[bash], middleware=[BoathookMiddleware()])  # 
 graph.add_node("tools", guard_tools(ToolNode([bash])))  # a graph of your own: only its tool calls
 """
 
-# The framework is not installed where the whole package is checked; `make bridges` checks this file with it.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio
@@ -194,7 +191,7 @@ class _GraphRuns(BaseCallbackHandler):
                 await self._end_turn(flow_of(turn.run), turn, error)
         finally:
             if session is not None and not is_paused:
-                await flow_of(session).exit(error)
+                await flow_of(session).end(error=error)
 
     async def _end_turn(self, flow: RunFlow, turn: _Turn, error: BaseException | None) -> None:
         if _is_paused(turn, error):
@@ -284,8 +281,7 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         if run.is_turn_open and not run.is_stopped:
             outcome = await flow.stop(text)
             if outcome.feedback:
-                feedback = "\n".join((outcome.feedback, *run.take_context()))
-                return {"messages": [HumanMessage(feedback)], "jump_to": "model"}
+                return {"messages": [HumanMessage(outcome.feedback)], "jump_to": "model"}
             if outcome.is_stopped:
                 await flow.end_turn(outcome.reason)
                 return {"messages": [AIMessage(outcome.reason)]}

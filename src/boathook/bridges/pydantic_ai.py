@@ -100,7 +100,7 @@ class Guarded(AbstractCapability[Any]):
             await self._begin_turn(run, ctx)
             result: AgentRunResult[Any] = await handler()
         except BaseException as error:
-            await run.__aexit__(type(error), error, error.__traceback__)
+            await run.aend(error=error)
             raise
         if isinstance(result.output, DeferredToolRequests):
             run.suspend(str(ctx.conversation_id))
@@ -176,7 +176,7 @@ class Guarded(AbstractCapability[Any]):
         if not outcome.proceeds:
             if type(node).__name__ == _END_OF_STREAM:
                 raise BridgeError(_NO_SECOND_REQUEST.format(outcome.reason), fix=_OTHER_WAYS)
-            ctx.enqueue("\n".join((outcome.feedback, *self.run.take_context())))
+            ctx.enqueue(outcome.feedback)
         return result
 
     # Tool calls.

@@ -6,9 +6,6 @@ agent = Agent(model, tools=[bash], hooks=[BoathookHooks()])       # the file hoo
 agent = Agent(model, tools=[bash], hooks=[BoathookHooks(hooks)])  # hooks = boathook.Hooks()
 """
 
-# The framework is not installed where the whole package is checked; `make bridges` checks this file with it.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio
@@ -186,7 +183,7 @@ class BoathookHooks(HookProvider):
         self, run: AgentRun, event: AfterInvocationEvent, error: BaseException | None, reason: str
     ) -> None:
         if error is not None:
-            await run.__aexit__(type(error), error, error.__traceback__)
+            await run.aend(error=error)
         elif reason in ("interrupt", "checkpoint"):
             run.suspend(_make_place(event.agent))
         elif reason == "cancelled":
@@ -204,7 +201,7 @@ class BoathookHooks(HookProvider):
             can_continue = reason in ("end_turn", "stop_sequence")
             outcome = await run.astop(text, can_continue=can_continue, reason=reason)
             if outcome.feedback:
-                event.resume = "\n".join((outcome.feedback, *run.take_context()))
+                event.resume = outcome.feedback
                 return
         await run.aend_turn(text)
         await run.aend()

@@ -169,13 +169,16 @@ class AgentRun(RunState[StateT]):
         """Do the same in an event loop."""
         await finish_despite_cancel(self.async_flow.end_turn(text))
 
-    def end(self, reason: str = "") -> None:
-        """End the turn and the session; a second time does nothing."""
-        run_sync(self.sync_flow.end(reason))
+    def end(self, reason: str = "", *, error: BaseException | None = None) -> None:
+        """End the turn and the session; a second time does nothing.
 
-    async def aend(self, reason: str = "") -> None:
+        With the error that ended the run, hooks see the failure first; an interruption is only an end.
+        """
+        run_sync(self.sync_flow.end(reason, error))
+
+    async def aend(self, reason: str = "", *, error: BaseException | None = None) -> None:
         """Do the same in an event loop, even if its task is cancelled."""
-        await finish_despite_cancel(self.async_flow.end(reason))
+        await finish_despite_cancel(self.async_flow.end(reason, error))
 
     def cancel(self) -> None:
         """End the turn and the session because the run was interrupted."""
@@ -212,7 +215,7 @@ class AgentRun(RunState[StateT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leave_block()
-        run_sync(self.sync_flow.exit(error))
+        self.end(error=error)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -221,4 +224,4 @@ class AgentRun(RunState[StateT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leave_block()
-        await finish_despite_cancel(self.async_flow.exit(error))
+        await self.aend(error=error)

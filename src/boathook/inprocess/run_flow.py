@@ -259,8 +259,18 @@ class RunFlow:
             # Too late for this turn: the next one gets the reason.
             run.add_context(outcome.reason)
 
-    async def end(self, reason: str = "") -> None:
-        """End the turn and the session, if they are open; more calls do nothing."""
+    async def end(self, reason: str = "", error: BaseException | None = None) -> None:
+        """End the turn and the session, if they are open; more calls do nothing. An error is a failure or an interruption."""
+        if error is None:
+            await self._end(reason)
+            return
+        try:
+            await self.failed(error)
+        finally:
+            found = "" if isinstance(error, Stopped) else INTERRUPTED if isinstance(error, _INTERRUPTIONS) else "error"
+            await self._end(reason or found)
+
+    async def _end(self, reason: str) -> None:
         run = self.run
         await self.end_turn()
         fields = run.mark_session_ended(reason)
@@ -271,15 +281,6 @@ class RunFlow:
         finally:
             # Background hooks may still run.
             await self._driver.drain(run.stack.engine)
-
-    async def exit(self, error: BaseException | None) -> None:
-        """End everything after an error, or without one."""
-        reason = INTERRUPTED if isinstance(error, _INTERRUPTIONS) else "" if error is None else "error"
-        try:
-            if error is not None:
-                await self.failed(error)
-        finally:
-            await self.end("" if isinstance(error, Stopped) else reason)
 
     async def _fire_at_end(
         self, context: _ContextT, error: BaseException | None = None

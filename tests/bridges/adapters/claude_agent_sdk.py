@@ -45,6 +45,7 @@ from tests.bridges.adapter import (
     Ran,
     Script,
 )
+from tests.bridges.behaviours import COST
 
 Json = dict[str, Any]
 SERVER, PREFIX = "contract", "mcp__contract__"
@@ -245,6 +246,10 @@ class ClaudeAgentSdk(Adapter):
     # Tools that need no permission are no mistake here: hooks ask about them.
     ignored_warnings = ("ignore:can_use_tool will not be invoked",)
     ways = (ASYNC, STREAM)
+    notes: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("session", "cancel"), "only within `async with guard_session(options) as options`"),
+        COST: "claude-agent-sdk has no row: without hooks the SDK makes no callbacks at all, so there is nothing to compare with.",
+    }
     delegations: ClassVar[Mapping[str, Call]] = {
         "a subagent": Call(
             "Agent",

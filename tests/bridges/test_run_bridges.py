@@ -1,0 +1,46 @@
+"""`make bridges` for a framework that is new: it has an extra in pyproject.toml, and no pins yet."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script, in a repository with the extra `toy`."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import run_bridges
+
+    (tmp_path / "pyproject.toml").write_text('[project.optional-dependencies]\ntoy = ["toy-agents>=1"]\n')
+    (tmp_path / "hatch_build.py").write_text("")
+    (tmp_path / "pins").mkdir()
+    monkeypatch.setattr(run_bridges, "ROOT", tmp_path)
+    monkeypatch.setattr(run_bridges, "PINS", tmp_path / "pins")
+    return run_bridges
+
+
+def test_a_new_framework_is_run_with_its_newest_release_and_gets_pins(
+    script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run_bridges.py", "--framework", "toy", "--newest", "--pin"])
+    assert script.read_options().framework == ["toy"]
+    before = script.make_stamp("toy")
+    monkeypatch.setattr(script, "run", lambda *command: "zlib==1\ntoy-agents==2\n-e somewhere\n")
+    script.write_pins("toy", Path("python"))
+    assert (script.PINS / "toy.txt").read_text() == "toy-agents==2\nzlib==1\n"
+    assert script.make_stamp("toy") != before
+
+
+def test_a_framework_without_pins_is_an_error_that_shows_how_to_write_them(
+    script: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run_bridges.py", "--framework", "toy"])
+    with pytest.raises(SystemExit):
+        script.read_options()
+    assert "no pins of toy in tests/bridges/pins yet: write them with --newest --pin" in capsys.readouterr().err
