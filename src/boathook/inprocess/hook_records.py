@@ -51,15 +51,17 @@ class HookWatch:
         """Return what the hook did, as the ledger records it."""
         before, changes = self.context, self._list_changes(after)
         output = to_json_value(after.result) if "result" in changes and isinstance(after, ToolContext) else ABSENT
-        outcome = Outcome(opinion.decision, opinion.all_reasons, contexts=self._list_added(after), output=output)
-        notes = tuple(f"it changed the {name}" for name in changes if name in _TEXT_FIELDS)
-        kind = before.kind
-        hook = Hook(
-            self.layer.name, kind, kind.name, PROGRAM_SCOPE, Command(""), _find_place(self.layer), _DIALECT
-        ).replace(source=PYTHON_SOURCE)
-        run = Run(hook, status, outcome, None, self.seconds, error, notes)
         original = before.to_event()
         event = after.to_event() if "args" in changes else original
+        tool_input = event.tool_input if "args" in changes else ABSENT
+        contexts = self._list_added(after)
+        outcome = Outcome(opinion.decision, opinion.all_reasons, contexts=contexts, input=tool_input, output=output)
+        notes = tuple(f"it changed the {name}" for name in changes if name in _TEXT_FIELDS)
+        kind = before.kind
+        hook = Hook(self.layer.name, kind, kind.name, PROGRAM_SCOPE, Command(""), self.layer.place, _DIALECT).replace(
+            source=PYTHON_SOURCE
+        )
+        run = Run(hook, status, outcome, None, self.seconds, error, notes)
         return Verdict(event, original, outcome, (run,))
 
     def make_failure(self, error: Exception) -> Verdict:
@@ -78,9 +80,3 @@ class HookWatch:
 
     def _list_added(self, after: Context) -> tuple[str, ...]:
         return after.additional_context[len(self.context.additional_context) :]
-
-
-def _find_place(layer: Layer) -> str:
-    """Return the file and the line of a hook's function, "" if it has none."""
-    code = getattr(layer.hook, "__code__", None)
-    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
