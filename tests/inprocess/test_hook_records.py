@@ -72,7 +72,7 @@ def test_a_hook_without_an_effect_leaves_no_record(hooks, project):
     assert (seen, read_records(project)) == (["run_bash"], [])
 
 
-@pytest.mark.parametrize(("on_failure", "decision"), [("raise", "none"), ("allow", "none"), ("block", "block")])
+@pytest.mark.parametrize(("on_failure", "decision"), [("raise", "stop"), ("allow", "none"), ("block", "block")])
 def test_a_failure_of_a_python_hook_is_recorded(hooks, project, on_failure, decision):
     @hooks.before_tool(on_failure=on_failure)
     def fail(context: ToolContext) -> None:
@@ -88,6 +88,85 @@ def test_a_failure_of_a_python_hook_is_recorded(hooks, project, on_failure, deci
     (hook,) = record["hooks"]
     assert (record["decision"], hook["status"], hook["decision"]) == (decision, "failed", decision)
     assert "ValueError: broken" in hook["reason"]
+
+
+def test_why_shows_a_failure_that_ended_the_run_before_an_older_block(hooks, project):
+    hooks.before_tool(match="other")(lambda context: Outcome.block("older"))
+
+    @hooks.before_tool(match="run_bash")
+    def fail(context: ToolContext) -> None:
+        raise ValueError("broken")
+
+    run = hooks.run("s1")
+    run.tool(ToolCall("other"), pytest.fail)
+    with pytest.raises(ValueError, match="broken"):
+        run.tool(CALL, pytest.fail)
+    why = project.run("why").stdout
+    assert "decision: stop by " in why
+    assert "failed, and its error went to the program: ValueError: broken" in why
+
+
+def ask_first(context: ToolContext) -> Outcome:
+    return Outcome.ask("sure?")
+
+
+def test_a_question_that_became_a_block_is_recorded_as_one(hooks, project):
+    hooks.before_tool(ask_first)
+    assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    asked, blocked = read_records(project)
+    assert (asked["decision"], blocked["decision"]) == ("ask", "block")
+    assert blocked["reasons"] == ["sure? (no person can be asked)"]
+    (run,) = blocked["hooks"]
+    assert (run["hook"], run["decision"]) == ("ask_first", "ask")
+    assert run["notes"] == ["it asked before; this is what became of its question"]
+    assert "decision: block" in project.run("why").stdout
+
+
+def test_a_question_of_a_file_hook_that_became_a_block_is_recorded_as_one(project):
+    answer = '{"decision": "ask", "reason": "sure?"}'
+    project.write_hook("asker", scope="user", script=f"echo '{answer}'")
+    hooks = Hooks()
+    with hooks.load(project.path, state=project.state, config=project.config):
+        assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    asked, blocked = read_records(project)
+    assert (asked["decision"], blocked["decision"]) == ("ask", "block")
+    assert [(run["hook"], run["decision"]) for run in blocked["hooks"]] == [("asker", "ask")]
+
+
+@pytest.mark.parametrize(
+    ("is_allowed", "decision", "reason"),
+    [(True, "allow", "sure? (allowed by a person)"), (False, "block", "sure? (refused by a person)")],
+)
+def test_the_answer_of_a_person_is_recorded(hooks, project, is_allowed, decision, reason):
+    hooks.before_tool(ask_first)
+    hooks.on_ask(lambda context, question: is_allowed)
+    assert hooks.run("s1").tool(CALL, echo).proceeds == is_allowed
+    _, answered = read_records(project)
+    assert (answered["decision"], answered["reasons"]) == (decision, [reason])
+
+
+def test_an_answer_that_comes_later_is_recorded_once(hooks, project):
+    hooks.before_tool(ask_first)
+    run = hooks.run("s1", can_ask=True)
+    outcome = run.before(CALL)
+    assert [record["decision"] for record in read_records(project)] == ["ask"]
+    run.answer(outcome.ask.token, True)
+    assert run.decide(CALL).proceeds
+    assert run.before(CALL).proceeds
+    asked, answered = read_records(project)
+    assert (asked["decision"], answered["decision"]) == ("ask", "allow")
+    assert [one["hook"] for one in answered["hooks"]] == ["ask_first"]
+
+
+def test_the_program_reads_once_in_a_session_how_a_person_can_be_asked(hooks, caplog):
+    hooks.before_tool(ask_first)
+    run = hooks.run("s1")
+    run.tool(CALL, pytest.fail)
+    run.tool(ToolCall("run_bash", {"cmd": "ls"}, "c2"), pytest.fail)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "about 'run_bash', and the program cannot ask one, so the call is blocked" in message
+    assert "@hooks.on_ask" in message
+    assert "can_ask=True" in message
 
 
 def test_a_hook_that_took_too_long_is_recorded_as_such(hooks, project):

@@ -192,7 +192,9 @@ class TracedEngine(Engine):
         return True
 
     def record_elsewhere(self, verdict: Verdict, seconds: float) -> str:
-        self._reports.on_verdict(verdict)
+        # The answer to a question is reported when the person gives it.
+        if all(run.outcome.decision == verdict.decision for run in verdict.runs):
+            self._reports.on_verdict(verdict)
         return self._engine.record_elsewhere(verdict, seconds)
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:

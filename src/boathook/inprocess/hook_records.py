@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from boathook.core.hook import Command, Hook, HookDialect
-from boathook.core.outcome import ABSENT, NOTHING, Outcome
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import FAILED, OK, TIMEOUT, Run, Verdict
 from boathook.errors import HookTimeout
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS, Context, ToolContext
@@ -17,6 +18,7 @@ PROGRAM_SCOPE, PYTHON_SOURCE = "program", "python"
 _DIALECT = HookDialect("python", "")
 # What a hook may change besides the input and the output of a tool; `state` is the agent's own.
 _TEXT_FIELDS = ("prompt",)
+_QUESTION_NOTE = "it asked before; this is what became of its question"
 
 
 class HookWatch:
@@ -68,8 +70,10 @@ class HookWatch:
         """Return that the hook failed, with what that means for the event."""
         message = f"{type(error).__name__}: {error}"
         status = TIMEOUT if isinstance(error, HookTimeout) else FAILED
-        blocks = self.layer.on_failure == "block"
-        opinion = Outcome.block(f"hook '{self.layer.name}' failed: {message}") if blocks else NOTHING
+        name, on_failure = self.layer.name, self.layer.on_failure
+        opinion = Outcome.block(f"hook '{name}' failed: {message}") if on_failure == "block" else NOTHING
+        if on_failure == "raise":
+            opinion = Outcome.stop(f"hook '{name}' failed, and its error went to the program: {message}")
         return self.make_verdict(opinion, self.context, status=status, error=message)
 
     def _list_changes(self, after: Context) -> tuple[str, ...]:
@@ -80,3 +84,12 @@ class HookWatch:
 
     def _list_added(self, after: Context) -> tuple[str, ...]:
         return after.additional_context[len(self.context.additional_context) :]
+
+
+def make_answer_verdict(context: Context, answer: Outcome, question: Outcome, askers: Sequence[Run]) -> Verdict:
+    """Return what became of the question of hooks: the answer of a person, or a block because none could be asked."""
+    if answer.decision == Decision.ALLOW:
+        answer = Outcome.allow(f"{question.reason} (allowed by a person)".lstrip())
+    runs = tuple(run.replace(notes=(*run.notes, _QUESTION_NOTE)) for run in askers)
+    event = context.to_event()
+    return Verdict(event, event, answer, runs)
