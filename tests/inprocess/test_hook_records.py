@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import boathook
 from boathook import Hooks, HookTimeout, Outcome, ToolCall, ToolContext
 
 CALL = ToolCall("run_bash", {"cmd": "rm -r build"}, "c1")
@@ -40,6 +41,7 @@ def test_a_block_by_a_python_hook_is_explained_by_why(hooks, project):
     assert "no_rm (program, python): block, " in why
     assert "because no rm here" in why
     assert f"from     {__file__}:" in why
+    assert '''matched  event 'pre-tool-call', match "tool_name('Shell')"''' in why
     assert "no rm here" in project.run("log").stdout
 
 
@@ -218,6 +220,11 @@ def test_without_file_hooks_nothing_is_recorded(project):
     hooks.before_tool(lambda context: Outcome.block("no"))
     assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
     assert read_records(project) == []
+    assert "Python hooks need hooks.load()" in project.run("why").stderr
+    project.write_hook("guard", scope="user", script="exit 0")
+    with boathook.load(project.path, state=project.state, config=project.config) as engine:
+        engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}})
+    assert project.run("why").stdout.endswith("only if the program calls hooks.load().\n")
 
 
 def test_check_reports_the_names_of_tools_that_were_guessed_here(hooks, project):

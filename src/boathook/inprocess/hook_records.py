@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from boathook.core.hook import Command, Hook, HookDialect
+from boathook.core.matcher import Matcher, Pattern
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import FAILED, OK, TIMEOUT, Run, Verdict
 from boathook.errors import HookTimeout
@@ -61,7 +62,7 @@ class HookWatch:
         notes = tuple(f"it changed the {name}" for name in changes if name in _TEXT_FIELDS)
         kind = before.kind
         hook = Hook(self.layer.name, kind, kind.name, PROGRAM_SCOPE, Command(""), self.layer.place, _DIALECT).replace(
-            source=PYTHON_SOURCE
+            source=PYTHON_SOURCE, matcher=_make_matcher(self.layer)
         )
         run = Run(hook, status, outcome, None, self.seconds, error, notes)
         return Verdict(event, original, outcome, (run,))
@@ -84,6 +85,11 @@ class HookWatch:
 
     def _list_added(self, after: Context) -> tuple[str, ...]:
         return after.additional_context[len(self.context.additional_context) :]
+
+
+def _make_matcher(layer: Layer) -> Matcher:
+    """Return the `match` of a hook as text: it has chosen the event already."""
+    return Matcher(fields=() if layer.match is None else (("match", Pattern("", None, repr(layer.match))),))
 
 
 def make_answer_verdict(context: Context, answer: Outcome, question: Outcome, askers: Sequence[Run]) -> Verdict:
