@@ -246,6 +246,28 @@ def test_check_reports_the_names_of_tools_that_were_guessed_here(hooks, project)
     assert "guess" not in project.run("check").stdout
 
 
+def test_check_says_that_only_file_hooks_are_missing_where_programs_have_hooks(hooks, project):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    hooks.run("s1").tool(CALL, pytest.fail)
+    assert "There are no file hooks here" in project.run("check").stdout
+
+
+def test_a_name_that_an_agent_has_for_a_tool_is_not_reported_as_a_guess(hooks, project):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    hooks.run("s1").tool(ToolCall("Bash", {"command": "ls"}), pytest.fail)
+    assert "guess" not in project.run("check").stdout
+
+
+def test_check_knows_the_tools_that_programs_called_here(project):
+    project.write_hook("notes", scope="project", fields={"matcher": "{tool: '^write_note$'}"})
+    assert "matches no known tool" in project.run("check").stdout
+    hooks = Hooks()
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    with hooks.load(project.path, state=project.state, config=project.config):
+        hooks.run("s1").tool(ToolCall("write_note", {"text": "x"}), pytest.fail)
+    assert "matches no known tool" not in project.run("check").stdout
+
+
 def test_a_guess_that_the_program_switched_off_or_made_elsewhere_is_not_reported(hooks, project, tmp_path):
     hooks.before_tool(lambda context: Outcome.block("no"))
     hooks.run("s1").tool(CALL, pytest.fail)
