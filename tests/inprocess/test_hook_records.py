@@ -246,7 +246,7 @@ def test_check_reports_the_names_of_tools_that_were_guessed_here(hooks, project)
     assert "guess" not in project.run("check").stdout
 
 
-def test_check_says_that_only_file_hooks_are_missing_where_programs_have_hooks(hooks, project):
+def test_check_reports_that_only_file_hooks_are_missing_where_programs_have_hooks(hooks, project):
     hooks.before_tool(lambda context: Outcome.block("no"))
     hooks.run("s1").tool(CALL, pytest.fail)
     assert "There are no file hooks here" in project.run("check").stdout
