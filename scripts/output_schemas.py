@@ -18,6 +18,7 @@ from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hook_tests.case import CORPUS, DECISION_WORDS
 from boathook.hook_tests.case_runner import CASE_STATUSES
 from boathook.hosts.host import CAPABILITIES
+from boathook.inprocess.hook_records import PROGRAM_SCOPE
 from boathook.ledger.schema import RECORD_SCHEMAS
 from boathook.packs.pack_change import CHANGED, GONE, NEW, SAME
 from boathook.packs.pack_places import EDITED, INCOMPLETE, MISSING, OK_STATE, OLDER, UNLOCKED
@@ -362,6 +363,7 @@ _AGENT_LINES = {
         "counts": _FLAG,
         "background": _FLAG,
         **{key if key in ("hook", "decision", "reason") else f"{key}?": schema for key, schema in _RUN_FIELDS.items()},
+        "scope?": _make_choice(*SCOPES, PROGRAM_SCOPE),
         "modified_input?": _ANYTHING,
         "modified_output?": _ANYTHING,
         "additional_context?": _TEXTS,

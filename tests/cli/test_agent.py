@@ -494,6 +494,8 @@ def test_python_hooks_take_part_by_the_name_of_their_module(project: AgentProjec
     code, records = project.trace(shell("touch made"), call("ReadFile", path="x"), "Done.", args=args)
     assert code == 0
     assert [tool["output"] for tool in of(records, "tool")] == ["said by a file", "said by Python"]
+    decisions = [(hook["hook"], hook.get("modified_input")) for hook in of(records, "hook")]
+    assert decisions == [("<lambda>", {"command": "ls"}), ("guard", None), ("guard", None)]
 
 
 @pytest.mark.parametrize(
@@ -501,7 +503,9 @@ def test_python_hooks_take_part_by_the_name_of_their_module(project: AgentProjec
     [
         ("no_such_module", "the hooks 'no_such_module' cannot be imported: ModuleNotFoundError"),
         ("my_guards:nothing", "the module 'my_guards' has no 'nothing'"),
-        ("my_guards:text", "the module 'my_guards' 'text' is str"),
+        ("my_guards:text", "'text' in the module 'my_guards' is of the type str"),
+        ("no_such_module", "    fix: name a module of "),
+        ("my_guards.py:others", "    fix: leave out '.py': my_guards:others"),
     ],
 )
 def test_python_hooks_that_are_not_there_are_an_error(project: AgentProject, reference: str, message: str) -> None:
@@ -509,6 +513,33 @@ def test_python_hooks_that_are_not_there_are_an_error(project: AgentProject, ref
     done = project.play("Done.", args=("--hooks", reference))
     assert done.returncode == 1
     assert message in done.stderr
+
+
+def test_decisions_of_python_hooks_are_shown_and_counted(project: AgentProject) -> None:
+    (project.path / "my_guards.py").write_text(
+        "from boathook import Hooks, Outcome\nhooks = Hooks()\n"
+        "@hooks.before_tool(match='Shell')\n"
+        "def guard(context):\n    return Outcome.block('said by Python')\n"
+    )
+    _, records = project.trace(shell("touch made"), "Done.", args=("--yes", "--hooks", "my_guards"))
+    assert [(hook["hook"], hook["decision"], hook["reason"]) for hook in of(records, "hook")] == [
+        ("guard", "block", "said by Python")
+    ]
+    assert [tool["output"] for tool in of(records, "tool")] == ["said by Python"]
+    assert of(records, "result")[0]["decisions"] == 1
+
+
+def test_a_python_hook_that_raises_is_named_with_its_file_and_what_to_do(project: AgentProject) -> None:
+    path = project.path / "my_guards.py"
+    path.write_text(
+        "from boathook import Hooks\nhooks = Hooks()\n"
+        "@hooks.before_tool(match='Shell')\n"
+        "def guard(context):\n    raise ValueError('broken hook')\n"
+    )
+    done = project.play(shell("touch made"), "Done.", args=("--yes", "--hooks", "my_guards"))
+    assert done.returncode == 1
+    assert "ValueError: broken hook (raised by the hook 'guard' at pre-tool-call, " in done.stderr
+    assert f"{path}:3; on_failure=" in done.stderr
 
 
 def test_loading_a_model_is_reported_before_it_takes_its_time(project: AgentProject) -> None:

@@ -659,6 +659,14 @@ def test_a_new_hook_for_a_field_runs_where_it_matches_as_new_proposes_to_try(pro
     assert row["would_run"] is True
 
 
+def test_new_proposes_to_try_an_unknown_tool_with_the_key_of_its_tests(project: ScratchProject) -> None:
+    args = ("--event", "pre-tool-call", "--pattern", "secret")
+    made = project.run("new", "notes", "--tool", "write_note", *args).stdout
+    assert made.endswith(""" --tool write_note --input '{"path": "secret"}'\n""")
+    assert "the 'path' of the tool write_note" in (project.hooks_folder("project") / "notes/tests.txt").read_text()
+    assert project.run("new", "all", *args).stdout.endswith(""" --input '{"command": "secret"}'\n""")
+
+
 def test_new_refuses_a_field_that_the_event_does_not_have(project: ScratchProject) -> None:
     done = project.run("new", "greet", "--event", "SessionStart", "--field", "sorce=startup")
     assert done.returncode == 1

@@ -142,7 +142,7 @@ def test_log_shows_only_what_is_asked_for(busy, options, expected):
 
 def test_every_command_reports_an_empty_ledger(project):
     message = f"The ledger in {project.state} is empty."
-    why = " A record is written when a hook runs, or should have run."
+    why = " A record is written when a hook runs, or should have run; Python hooks need hooks.load() for it."
     assert [lines(project, *words.split()) for words in ("log", "log --since 1h", "stats", "ledger verify")] == [
         [message + why],
         [message + why],

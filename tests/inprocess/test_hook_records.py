@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import boathook
 from boathook import Hooks, HookTimeout, Outcome, ToolCall, ToolContext
 
 CALL = ToolCall("run_bash", {"cmd": "rm -r build"}, "c1")
@@ -40,6 +41,7 @@ def test_a_block_by_a_python_hook_is_explained_by_why(hooks, project):
     assert "no_rm (program, python): block, " in why
     assert "because no rm here" in why
     assert f"from     {__file__}:" in why
+    assert '''matched  event 'pre-tool-call', match "tool_name('Shell')"''' in why
     assert "no rm here" in project.run("log").stdout
 
 
@@ -72,7 +74,7 @@ def test_a_hook_without_an_effect_leaves_no_record(hooks, project):
     assert (seen, read_records(project)) == (["run_bash"], [])
 
 
-@pytest.mark.parametrize(("on_failure", "decision"), [("raise", "none"), ("allow", "none"), ("block", "block")])
+@pytest.mark.parametrize(("on_failure", "decision"), [("raise", "stop"), ("allow", "none"), ("block", "block")])
 def test_a_failure_of_a_python_hook_is_recorded(hooks, project, on_failure, decision):
     @hooks.before_tool(on_failure=on_failure)
     def fail(context: ToolContext) -> None:
@@ -88,6 +90,85 @@ def test_a_failure_of_a_python_hook_is_recorded(hooks, project, on_failure, deci
     (hook,) = record["hooks"]
     assert (record["decision"], hook["status"], hook["decision"]) == (decision, "failed", decision)
     assert "ValueError: broken" in hook["reason"]
+
+
+def test_why_shows_a_failure_that_ended_the_run_before_an_older_block(hooks, project):
+    hooks.before_tool(match="other")(lambda context: Outcome.block("older"))
+
+    @hooks.before_tool(match="run_bash")
+    def fail(context: ToolContext) -> None:
+        raise ValueError("broken")
+
+    run = hooks.run("s1")
+    run.tool(ToolCall("other"), pytest.fail)
+    with pytest.raises(ValueError, match="broken"):
+        run.tool(CALL, pytest.fail)
+    why = project.run("why").stdout
+    assert "decision: stop by " in why
+    assert "failed, and its error went to the program: ValueError: broken" in why
+
+
+def ask_first(context: ToolContext) -> Outcome:
+    return Outcome.ask("sure?")
+
+
+def test_a_question_that_became_a_block_is_recorded_as_one(hooks, project):
+    hooks.before_tool(ask_first)
+    assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    asked, blocked = read_records(project)
+    assert (asked["decision"], blocked["decision"]) == ("ask", "block")
+    assert blocked["reasons"] == ["sure? (no person can be asked)"]
+    (run,) = blocked["hooks"]
+    assert (run["hook"], run["decision"]) == ("ask_first", "ask")
+    assert run["notes"] == ["it asked before; this is what became of its question"]
+    assert "decision: block" in project.run("why").stdout
+
+
+def test_a_question_of_a_file_hook_that_became_a_block_is_recorded_as_one(project):
+    answer = '{"decision": "ask", "reason": "sure?"}'
+    project.write_hook("asker", scope="user", script=f"echo '{answer}'")
+    hooks = Hooks()
+    with hooks.load(project.path, state=project.state, config=project.config):
+        assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
+    asked, blocked = read_records(project)
+    assert (asked["decision"], blocked["decision"]) == ("ask", "block")
+    assert [(run["hook"], run["decision"]) for run in blocked["hooks"]] == [("asker", "ask")]
+
+
+@pytest.mark.parametrize(
+    ("is_allowed", "decision", "reason"),
+    [(True, "allow", "sure? (allowed by a person)"), (False, "block", "sure? (refused by a person)")],
+)
+def test_the_answer_of_a_person_is_recorded(hooks, project, is_allowed, decision, reason):
+    hooks.before_tool(ask_first)
+    hooks.on_ask(lambda context, question: is_allowed)
+    assert hooks.run("s1").tool(CALL, echo).proceeds == is_allowed
+    _, answered = read_records(project)
+    assert (answered["decision"], answered["reasons"]) == (decision, [reason])
+
+
+def test_an_answer_that_comes_later_is_recorded_once(hooks, project):
+    hooks.before_tool(ask_first)
+    run = hooks.run("s1", can_ask=True)
+    outcome = run.before(CALL)
+    assert [record["decision"] for record in read_records(project)] == ["ask"]
+    run.answer(outcome.ask.token, True)
+    assert run.decide(CALL).proceeds
+    assert run.before(CALL).proceeds
+    asked, answered = read_records(project)
+    assert (asked["decision"], answered["decision"]) == ("ask", "allow")
+    assert [one["hook"] for one in answered["hooks"]] == ["ask_first"]
+
+
+def test_the_program_reads_once_in_a_session_how_a_person_can_be_asked(hooks, caplog):
+    hooks.before_tool(ask_first)
+    run = hooks.run("s1")
+    run.tool(CALL, pytest.fail)
+    run.tool(ToolCall("run_bash", {"cmd": "ls"}, "c2"), pytest.fail)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "about 'run_bash', and the program cannot ask one, so the call is blocked" in message
+    assert "@hooks.on_ask" in message
+    assert "can_ask=True" in message
 
 
 def test_a_hook_that_took_too_long_is_recorded_as_such(hooks, project):
@@ -139,6 +220,11 @@ def test_without_file_hooks_nothing_is_recorded(project):
     hooks.before_tool(lambda context: Outcome.block("no"))
     assert not hooks.run("s1").tool(CALL, pytest.fail).proceeds
     assert read_records(project) == []
+    assert "Python hooks need hooks.load()" in project.run("why").stderr
+    project.write_hook("guard", scope="user", script="exit 0")
+    with boathook.load(project.path, state=project.state, config=project.config) as engine:
+        engine.dispatch({"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": "ls"}})
+    assert project.run("why").stdout.endswith("only if the program calls hooks.load().\n")
 
 
 def test_check_reports_the_names_of_tools_that_were_guessed_here(hooks, project):
@@ -158,6 +244,28 @@ def test_check_reports_the_names_of_tools_that_were_guessed_here(hooks, project)
     # What the program says by now counts.
     hooks.run("s1", names={"run_bash": "Shell"}).tool(CALL, pytest.fail)
     assert "guess" not in project.run("check").stdout
+
+
+def test_check_reports_that_only_file_hooks_are_missing_where_programs_have_hooks(hooks, project):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    hooks.run("s1").tool(CALL, pytest.fail)
+    assert "There are no file hooks here" in project.run("check").stdout
+
+
+def test_a_name_that_an_agent_has_for_a_tool_is_not_reported_as_a_guess(hooks, project):
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    hooks.run("s1").tool(ToolCall("Bash", {"command": "ls"}), pytest.fail)
+    assert "guess" not in project.run("check").stdout
+
+
+def test_check_knows_the_tools_that_programs_called_here(project):
+    project.write_hook("notes", scope="project", fields={"matcher": "{tool: '^write_note$'}"})
+    assert "matches no known tool" in project.run("check").stdout
+    hooks = Hooks()
+    hooks.before_tool(lambda context: Outcome.block("no"))
+    with hooks.load(project.path, state=project.state, config=project.config):
+        hooks.run("s1").tool(ToolCall("write_note", {"text": "x"}), pytest.fail)
+    assert "matches no known tool" not in project.run("check").stdout
 
 
 def test_a_guess_that_the_program_switched_off_or_made_elsewhere_is_not_reported(hooks, project, tmp_path):

@@ -9,7 +9,7 @@ from boathook.errors import ConfigError
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.stack import Stack
 
-_DEFAULT_NAME = "hooks"
+_DEFAULT_NAME, _FILE_ENDING = "hooks", ".py"
 
 
 def import_hooks(reference: str, folder: str) -> Stack:
@@ -21,11 +21,15 @@ def import_hooks(reference: str, folder: str) -> Stack:
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         fix = f"name a module of {folder}, or one that is installed beside boathook, as module:name"
+        if module_name.endswith(_FILE_ENDING):
+            fix = f"leave out '{_FILE_ENDING}': {module_name.removesuffix(_FILE_ENDING)}:{name or _DEFAULT_NAME}"
         raise ConfigError(f"the hooks '{reference}' cannot be imported: {reason}", fix=fix) from error
     finally:
         sys.path.remove(folder)
-    hooks = getattr(module, name or _DEFAULT_NAME, None)
+    name = name or _DEFAULT_NAME
+    hooks = getattr(module, name, None)
     if isinstance(hooks, Hooks | Stack):
         return hooks if isinstance(hooks, Stack) else hooks.stack
-    what = f"has no '{name or _DEFAULT_NAME}'" if hooks is None else f"'{name}' is {type(hooks).__name__}"
-    raise ConfigError(f"the module '{module_name}' {what}: name a Hooks or a Stack, as module:name")
+    where, kind = f"the module '{module_name}'", type(hooks).__name__
+    what = f"{where} has no '{name}'" if hooks is None else f"'{name}' in {where} is of the type {kind}"
+    raise ConfigError(f"{what}: name a Hooks or a Stack, as module:name")

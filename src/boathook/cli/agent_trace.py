@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -32,16 +33,19 @@ class Trace:
         self._is_stop_refused = self._is_unread = False
         self._steps = self._decisions = 0
         self._started = time.monotonic()
+        # Decisions of Python hooks come from the threads that record them.
+        self._lock = threading.RLock()
 
     def report(self, type: str, **fields: Any) -> None:
         """Show one record. If no one reads any more, the agent ends; its last hooks still run, without records."""
-        if self._is_unread:
-            return
-        try:
-            self._show({"type": type, **fields})
-        except (OSError, SystemExit):
-            self._is_unread = True
-            raise
+        with self._lock:
+            if self._is_unread:
+                return
+            try:
+                self._show({"type": type, **fields})
+            except (OSError, SystemExit):
+                self._is_unread = True
+                raise
 
     def on_session(self, agent: Agent, session: Session) -> None:
         engine = agent.stack.engine
@@ -160,7 +164,8 @@ class Trace:
             self.on_end("interrupted", "interrupted")
             return
         name = "" if isinstance(error, BoathookError) else f"{type(error).__name__}: "
-        self.report("error", message=f"{name}{error}")
+        notes = [f" ({note})" for note in getattr(error, "__notes__", ())]
+        self.report("error", message=f"{name}{error}{''.join(notes)}")
 
 
 class TracedEngine(Engine):
@@ -183,9 +188,13 @@ class TracedEngine(Engine):
 
     @property
     def is_recording(self) -> bool:
-        return self._engine.is_recording
+        # What Python hooks do is shown even if no ledger keeps it.
+        return True
 
     def record_elsewhere(self, verdict: Verdict, seconds: float) -> str:
+        # The answer to a question is reported when the person gives it.
+        if all(run.outcome.decision == verdict.decision for run in verdict.runs):
+            self._reports.on_verdict(verdict)
         return self._engine.record_elsewhere(verdict, seconds)
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:

@@ -7,7 +7,7 @@ import click
 from boathook.assembly import load_catalog, resolve_start, resolve_state
 from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
-from boathook.cli.guessed_tools import list_guesses
+from boathook.cli.guessed_tools import list_called_tools, list_guesses
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
 from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
 from boathook.core.catalog import Catalog, can_take_part
@@ -37,6 +37,7 @@ from boathook.sources.double_hooks import find_double_hooks
 _TEXT, _JSON, _GITHUB, _SARIF = _FORMATS = ("text", "json", "github", "sarif")
 _BAD_LEVELS = (ERROR, WARNING)
 _NO_HOOKS = "There are no hooks here: nothing to check."
+_NO_FILE_HOOKS = "There are no file hooks here, only programs with hooks of their own: nothing else to check."
 _NO_AGENT = "No agent calls boathook here: only your own programs run these hooks. Connect an agent: boathook setup"
 _WAITING_STATES = (UNTRUSTED, MODIFIED)
 # States that no other finding explains.
@@ -127,12 +128,17 @@ def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
     catalog = load_catalog(project, trust_all=True)
     hooks = [hook for hook in catalog.hooks if not hook.is_installed_call]
     judged = load_catalog(project).hooks
-    diagnostics = [*check_catalog(catalog), *find_missing_cases(hooks), *_explain_states(judged)]
+    place = (resolve_state(None), catalog.project, resolve_start(project))
+    diagnostics = [
+        *check_catalog(catalog, list_called_tools(*place)),
+        *find_missing_cases(hooks),
+        *_explain_states(judged),
+    ]
     diagnostics += [explain_double(double) for double in find_double_hooks(hooks)]
     installed = list_installed_hosts(resolve_state(None), project)
     diagnostics += _check_installed_hosts(hooks, [host for host in installed if host.name not in hosts])
     diagnostics += [diagnostic for host in hosts for diagnostic in _check_host(catalog, load_host(host))]
-    diagnostics += list_guesses(resolve_state(None), catalog.project, resolve_start(project))
+    diagnostics += list_guesses(*place)
     agents = dict.fromkeys((*hosts, *(host.name for host in installed)))
     # Hooks in the files of an agent are run by that one as well.
     is_unused = not installed and any(hook.source in (HOOK_MD, PACK) for hook in hooks)
@@ -186,7 +192,7 @@ def _print_report(report: CheckReport) -> None:
     if errors or warnings:
         echo(f"{format_count(errors, 'error')}, {format_count(warnings, 'warning')}")
     elif report.is_empty:
-        echo(_NO_HOOKS, "yellow")
+        echo(_NO_FILE_HOOKS if report.diagnostics else _NO_HOOKS, "yellow")
     else:
         echo("all good", "green")
         _print_unused(report)

@@ -30,7 +30,7 @@ class _LazyCommands(Mapping[str, click.Command]):
 
 
 class CommandTable(click.Group):
-    """A group whose help needs no command imported, and which turns our own errors into one line and exit code 1."""
+    """A group whose help needs no command imported, and which turns our own errors into a line or two and exit code 1."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the summaries by section, without importing the commands."""
@@ -68,6 +68,9 @@ class CommandTable(click.Group):
             end_broken_pipe()
         except (BoathookError, OSError) as error:
             click.echo(f"boathook: {error}", err=True)
+            fix = getattr(error, "fix", "")
+            if fix and fix not in str(error):
+                click.echo(f"    fix: {fix}", err=True)
             code = 1
         ctx.exit(code or 0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,9 +26,7 @@ from boathook.cli.demo_hooks import (
     block_promises,
 )
 from boathook.cli.show import echo, echo_lines
-from boathook.core.outcome import NOTHING, Outcome
 from boathook.engine import Engine
-from boathook.inprocess.contexts import ToolContext
 from boathook.sources.source import SETTINGS_JSON_SOURCE, SOURCES
 from boathook.system.locations import list_user_folders
 
@@ -81,14 +78,11 @@ def _run_agent(engine: Engine, project: str) -> int:
         yield from DEMO_MOVES
         yield lambda _: _finish(engine, project, trace)
 
-    def block_promises_visibly(context: ToolContext) -> Outcome | None:
-        return _trace_hook(trace, context)
-
     shell = dataclasses.replace(SHELL, run=_run_tests, needs_permission=False)
     write_file = dataclasses.replace(WRITE_FILE, needs_permission=False)
     base = AgentBuilder().with_model(ScriptedModel(iter_moves())).with_tools(shell, write_file).in_dir(project)
     builder = assemble_agent(base, engine, trace, lambda _context, _reason: False)
-    builder = builder.on_before_tool_use(block_promises_visibly, match="WriteFile")
+    builder = builder.on_before_tool_use(block_promises, match="WriteFile")
     return run_session(builder.build(), iter([DEMO_TASK]), trace)
 
 
@@ -105,12 +99,3 @@ def _finish(engine: Engine, project: str, trace: Trace) -> str:
         text = f"greeting.txt is now {file.read()!r}"
     trace.report("note", who="later", text=text + (f" ({count} hooks still run)" if count else ""))
     return "Now the tests pass."
-
-
-def _trace_hook(trace: Trace, context: ToolContext) -> Outcome | None:
-    started = time.perf_counter()
-    answer = block_promises(context)
-    ms, outcome = (time.perf_counter() - started) * 1000, answer or NOTHING
-    decision = {"hook": block_promises.__name__, "decision": outcome.decision.word, "reason": outcome.reason}
-    trace.on_decision(context.to_event(), {**decision, "duration_ms": ms}, outcome)
-    return answer

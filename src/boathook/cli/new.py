@@ -11,15 +11,17 @@ from boathook.assembly import resolve_start
 from boathook.cli.common_options import EVENT, project_option
 from boathook.cli.example_hooks import copy_example, list_examples
 from boathook.cli.person import require_person
+from boathook.cli.sample_input import SHELL_TOOL
 from boathook.cli.show import echo
 from boathook.core.event import PRE_TOOL, EventKind, find_kind
 from boathook.core.hook import PROJECT, USER, Hook
 from boathook.core.json_text import dumps
 from boathook.core.matcher import compile_pattern
 from boathook.core.near_words import suggest
-from boathook.core.tool_kinds import KIND_WORDS, SHELL, TOOL_KINDS, TOOLS_OF_KINDS
+from boathook.core.tool_kinds import KIND_WORDS, TOOL_KINDS, TOOLS_OF_KINDS
 from boathook.core.value import Value
 from boathook.errors import ConfigError
+from boathook.hook_tests.case_event import find_main_key
 from boathook.hook_tests.case_file import TESTS_FILE
 from boathook.hook_tests.first_tests import write_first_tests
 from boathook.hosts.tool_names import list_known_tools
@@ -192,7 +194,7 @@ def _create_hook(folder: str, event: str, matcher: NewMatcher, lang: str, scope:
     effect = "blocks every call that matches" if blocks else "blocks nothing and prints what it saw (with run --debug)"
     echo(f"created {os.path.relpath(folder)}: it {effect}", "green")
     _print_next_steps(hook, script)
-    echo(f"  try    boathook explain {event}{_list_explain_options(matcher)}")
+    echo(f"  try    boathook explain {event}{_list_explain_options(matcher, hook)}")
 
 
 def _print_next_steps(hook: Hook, script: str) -> None:
@@ -220,7 +222,7 @@ def _read_field_patterns(kind: EventKind, written: tuple[str, ...]) -> tuple[tup
     return tuple(pairs.items())
 
 
-def _list_explain_options(matcher: NewMatcher) -> str:
+def _list_explain_options(matcher: NewMatcher, hook: Hook) -> str:
     """Return options of `explain` for a call that the matcher accepts, as far as one is found."""
     tool = _choose_tool(matcher)
     options = f" --tool {shlex.quote(tool)}" if tool else ""
@@ -228,8 +230,7 @@ def _list_explain_options(matcher: NewMatcher) -> str:
     options += f" --data {shlex.quote(dumps(data))}" if data else ""
     if not matcher.pattern:
         return options
-    own_kinds = [kind for kind, names in TOOLS_OF_KINDS.items() if tool in names]
-    _, key = KIND_WORDS[[*matcher.kinds, *own_kinds, SHELL][0]]
+    key = KIND_WORDS[matcher.kinds[0]][1] if matcher.kinds else find_main_key(tool or SHELL_TOOL, hook)
     text = find_matching_text(compile_pattern(matcher.pattern)) or "…"
     return f"{options} --input {shlex.quote(dumps({key: text}))}"
 

@@ -145,4 +145,5 @@ def _shorten_names(names: list[str], what: str) -> list[str]:
 def describe_empty_log(folder: str, *, is_filtered: bool) -> str:
     if is_filtered and next(iter(LedgerReader(folder).read()), None) is not None:
         return "No record matches."
-    return f"The ledger in {folder} is empty. A record is written when a hook runs, or should have run."
+    when = "A record is written when a hook runs, or should have run; Python hooks need hooks.load() for it."
+    return f"The ledger in {folder} is empty. {when}"

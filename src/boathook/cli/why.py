@@ -38,6 +38,7 @@ _MAX_SHOWN, _MAX_ENDS = 5, 1000
 _HERE = "The last call that was blocked or asked about"
 _ELSEWHERE = "Nothing was blocked here. The last call that was blocked or asked about, in another project"
 _ANY_RECORD = "Nothing was blocked. The last record"
+_PYTHON_HINT = "What Python hooks do is recorded only if the program calls hooks.load()."
 _TRIAL_TITLE = "What would happen now. The command is not run, and nothing is recorded."
 
 
@@ -89,6 +90,8 @@ def show_why(id: str | None, is_utc: bool, as_json: bool, **options: Any) -> int
         echo(line, style)
     if read_question(folder, record["id"], time.time()) is not None:
         echo(describe_permission(record["id"]), "yellow")
+    if title.startswith((_ELSEWHERE, _ANY_RECORD)):
+        echo(_PYTHON_HINT, "dim")
     return 0
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boathook.core.json_text import is_same_json
 from boathook.core.outcome import Outcome
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.json_values import to_json_value
+
+if TYPE_CHECKING:
+    from boathook.core.verdict import Run
 
 
 class AskLater(BaseException):
@@ -37,6 +40,8 @@ class CallMemory:
         self.has_started_background = False
         # The call and the question, once the hooks for permissions have left it open.
         self.asked: AskLater | None = None
+        # The hooks that want a person to be asked, until the answer is recorded.
+        self.questions: list[Run] = []
         self._decisions: dict[int, list[_Decision]] = {}
         # Who makes the call that a person allowed.
         self._claimed_by: Context | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boathook.core.dispatch import UNSETTLED
 from boathook.core.event import PRE_STOP, PRE_TOOL
@@ -14,13 +14,13 @@ from boathook.inprocess import layers
 from boathook.inprocess.call_memory import AskLater, CallMemory
 from boathook.inprocess.contexts import FILE_HOOKS, Context, StopContext, ToolContext
 from boathook.inprocess.file_hooks import FileHooks
-from boathook.inprocess.hook_records import HookWatch
+from boathook.inprocess.hook_records import HookWatch, make_answer_verdict
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import Layer
 from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
-    from boathook.core.verdict import Verdict
+    from boathook.core.verdict import Run, Verdict
     from boathook.inprocess.drivers import Driver
     from boathook.inprocess.stack import Chain, ChainTerminal, Stack
 
@@ -52,6 +52,8 @@ class ChainRun:
         self._has_started_background = False
         # Whether the person's answer replaced what hooks said before.
         self._is_settled = False
+        # The hooks that want a person to be asked, for the record of the answer.
+        self._questions: list[Run] = [] if memory is None else memory.questions
 
     async def resume(self, answer: Any, context: Context, at: int) -> Outcome:
         layer = self._chain.steps[at - 1]
@@ -88,7 +90,7 @@ class ChainRun:
     async def _run_file_hooks(self, step: FileHooks, at: int, context: Context) -> tuple[Outcome, Context]:
         known = None if self._memory is None else self._memory.find_decision(at, context)
         if known is None:
-            opinion, after = await step.run(context, self._driver)
+            opinion, after = await step.run(context, self._driver, self._questions)
             self._remember(at, context, opinion, after)
             context = after
         else:
@@ -133,8 +135,13 @@ class ChainRun:
             await self._record(watch, watch.make_failure(error))
 
     async def _record(self, watch: HookWatch, verdict: Verdict) -> None:
+        if verdict.decision == Decision.ASK:
+            self._questions += verdict.runs
+        await self._write_record(verdict, watch.seconds)
+
+    async def _write_record(self, verdict: Verdict, seconds: float) -> None:
         engine = self._stack.engine
-        error_message = "" if engine is None else await self._driver.record(engine, verdict, watch.seconds)
+        error_message = "" if engine is None else await self._driver.record(engine, verdict, seconds)
         if error_message:
             layers.LOGGER.warning("%s", error_message)
 
@@ -179,7 +186,11 @@ class ChainRun:
         if is_question and context.kind is PRE_TOOL and not self._can_ask:
             assert isinstance(context, ToolContext)  # noqa: S101
             question = earlier | outcome
-            outcome, context = await ask_permission(self._driver, self._stack, context, question, self._memory)
+            answer = await _settle_question(self._driver, self._stack, context, question, self._memory)
+            outcome, context = answer.outcome, answer.context
+            if answer.is_final and self._stack.is_recorded and self._questions:
+                await self._write_record(make_answer_verdict(context, outcome, question, self._questions), 0.0)
+                self._questions.clear()
             self._note_allow(outcome, context)
             rechecked, context = await self._recheck(NOTHING, context)
             outcome, earlier = rechecked if rechecked.is_blocked else outcome, NOTHING
@@ -318,32 +329,47 @@ async def ask_permission(
 
     With a memory in which a person has answered already, nobody is asked again; if its host can ask, AskLater is raised.
     """
+    answer = await _settle_question(driver, stack, context, outcome, memory)
+    return answer.outcome, answer.context
+
+
+class _Answer(NamedTuple):
+    outcome: Outcome
+    context: ToolContext
+    # The hooks for permissions left it open: a person answered, or none could be asked.
+    is_final: bool = False
+
+
+async def _settle_question(
+    driver: Driver, stack: Stack, context: ToolContext, outcome: Outcome, memory: CallMemory | None
+) -> _Answer:
     if memory is not None and memory.asked is not None and (memory.can_ask or memory.permission is not None):
         if memory.permission is None:
             raise memory.asked
         question, context = memory.asked.question, _apply_permission_hooks(context, memory.asked.request)
-        return _apply_answer(memory.permission, question, memory.comment), context
+        return _Answer(_apply_answer(memory.permission, question, memory.comment), context, is_final=True)
     common = {name: getattr(context, name) for name in ("session_id", "work_dir", "state", "metadata", "extra")}
     common["naming"] = context.naming
     request = ToolContext.permission(context.name, context.args, call_id=context.call_id, **common)
     answer = await driver.process(stack, request)
     context = _apply_permission_hooks(context, answer.context)
     if answer.is_blocked:
-        return Outcome(answer.decision, answer.all_reasons), context
+        return _Answer(Outcome(answer.decision, answer.all_reasons), context)
     if answer.decision == Decision.ALLOW:
-        return Outcome(Decision.ALLOW), context
+        return _Answer(Outcome(Decision.ALLOW), context)
     question = outcome.reason or _DEFAULT_QUESTION
     if memory is not None and memory.permission is not None:
-        return _apply_answer(memory.permission, question, memory.comment), context
+        return _Answer(_apply_answer(memory.permission, question, memory.comment), context, is_final=True)
     if memory is not None and memory.can_ask:
         memory.asked = AskLater(context, answer.context, question)
         raise memory.asked
     permission = None if stack.ask is None else await driver.ask_person(stack.ask, context, question)
     if permission is None:
-        return Outcome.block(f"{question} (no person can be asked)"), context
+        stack.report_no_person(context)
+        return _Answer(Outcome.block(f"{question} (no person can be asked)"), context, is_final=True)
     if not isinstance(permission, bool):
         raise HookError(f"the question was answered with {type(permission).__name__}; it must be True or False")
-    return _apply_answer(permission, question), context
+    return _Answer(_apply_answer(permission, question), context, is_final=True)
 
 
 def _apply_answer(permission: bool, question: str, comment: str = "") -> Outcome:  # noqa: FBT001

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from boathook.core.event import EventKind
 from boathook.core.hook import ARMED, Hook
-from boathook.core.outcome import NOTHING, Outcome
+from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.engine import Engine
 from boathook.inprocess.contexts import Context
 from boathook.inprocess.layers import LOGGER
 
 if TYPE_CHECKING:
+    from boathook.core.verdict import Run
     from boathook.inprocess.drivers import Driver
 
 
@@ -22,10 +23,12 @@ class FileHooks:
     engine: Engine
     priority: int
 
-    async def run(self, context: Context, driver: Driver) -> tuple[Outcome, Context]:
+    async def run(self, context: Context, driver: Driver, questions: list[Run]) -> tuple[Outcome, Context]:
+        """Run the hooks; those that want a person to be asked are added to `questions`."""
         verdict = await driver.dispatch(self.engine, context.to_event())
         for text in verdict.warnings():
             LOGGER.warning("%s (at %s)", text, context.kind.name)
+        questions += [run for run in verdict.runs if run.outcome.decision == Decision.ASK]
         opinion = Outcome(verdict.decision, verdict.outcome.all_reasons) if verdict.decision else NOTHING
         return opinion, context.apply_verdict(verdict)
 

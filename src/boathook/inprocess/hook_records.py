@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from boathook.core.hook import Command, Hook, HookDialect
-from boathook.core.outcome import ABSENT, NOTHING, Outcome
+from boathook.core.matcher import Matcher, Pattern
+from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
 from boathook.core.verdict import FAILED, OK, TIMEOUT, Run, Verdict
 from boathook.errors import HookTimeout
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS, Context, ToolContext
@@ -17,6 +19,7 @@ PROGRAM_SCOPE, PYTHON_SOURCE = "program", "python"
 _DIALECT = HookDialect("python", "")
 # What a hook may change besides the input and the output of a tool; `state` is the agent's own.
 _TEXT_FIELDS = ("prompt",)
+_QUESTION_NOTE = "it asked before; this is what became of its question"
 
 
 class HookWatch:
@@ -51,23 +54,27 @@ class HookWatch:
         """Return what the hook did, as the ledger records it."""
         before, changes = self.context, self._list_changes(after)
         output = to_json_value(after.result) if "result" in changes and isinstance(after, ToolContext) else ABSENT
-        outcome = Outcome(opinion.decision, opinion.all_reasons, contexts=self._list_added(after), output=output)
-        notes = tuple(f"it changed the {name}" for name in changes if name in _TEXT_FIELDS)
-        kind = before.kind
-        hook = Hook(
-            self.layer.name, kind, kind.name, PROGRAM_SCOPE, Command(""), _find_place(self.layer), _DIALECT
-        ).replace(source=PYTHON_SOURCE)
-        run = Run(hook, status, outcome, None, self.seconds, error, notes)
         original = before.to_event()
         event = after.to_event() if "args" in changes else original
+        tool_input = event.tool_input if "args" in changes else ABSENT
+        contexts = self._list_added(after)
+        outcome = Outcome(opinion.decision, opinion.all_reasons, contexts=contexts, input=tool_input, output=output)
+        notes = tuple(f"it changed the {name}" for name in changes if name in _TEXT_FIELDS)
+        kind = before.kind
+        hook = Hook(self.layer.name, kind, kind.name, PROGRAM_SCOPE, Command(""), self.layer.place, _DIALECT).replace(
+            source=PYTHON_SOURCE, matcher=_make_matcher(self.layer)
+        )
+        run = Run(hook, status, outcome, None, self.seconds, error, notes)
         return Verdict(event, original, outcome, (run,))
 
     def make_failure(self, error: Exception) -> Verdict:
         """Return that the hook failed, with what that means for the event."""
         message = f"{type(error).__name__}: {error}"
         status = TIMEOUT if isinstance(error, HookTimeout) else FAILED
-        blocks = self.layer.on_failure == "block"
-        opinion = Outcome.block(f"hook '{self.layer.name}' failed: {message}") if blocks else NOTHING
+        name, on_failure = self.layer.name, self.layer.on_failure
+        opinion = Outcome.block(f"hook '{name}' failed: {message}") if on_failure == "block" else NOTHING
+        if on_failure == "raise":
+            opinion = Outcome.stop(f"hook '{name}' failed, and its error went to the program: {message}")
         return self.make_verdict(opinion, self.context, status=status, error=message)
 
     def _list_changes(self, after: Context) -> tuple[str, ...]:
@@ -80,7 +87,15 @@ class HookWatch:
         return after.additional_context[len(self.context.additional_context) :]
 
 
-def _find_place(layer: Layer) -> str:
-    """Return the file and the line of a hook's function, "" if it has none."""
-    code = getattr(layer.hook, "__code__", None)
-    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+def _make_matcher(layer: Layer) -> Matcher:
+    """Return the `match` of a hook as text: it has chosen the event already."""
+    return Matcher(fields=() if layer.match is None else (("match", Pattern("", None, repr(layer.match))),))
+
+
+def make_answer_verdict(context: Context, answer: Outcome, question: Outcome, askers: Sequence[Run]) -> Verdict:
+    """Return what became of the question of hooks: the answer of a person, or a block because none could be asked."""
+    if answer.decision == Decision.ALLOW:
+        answer = Outcome.allow(f"{question.reason} (allowed by a person)".lstrip())
+    runs = tuple(run.replace(notes=(*run.notes, _QUESTION_NOTE)) for run in askers)
+    event = context.to_event()
+    return Verdict(event, event, answer, runs)

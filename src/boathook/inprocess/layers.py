@@ -37,6 +37,12 @@ class Layer:
     name: str = ""
 
     @property
+    def place(self) -> str:
+        """Return the file and the line of the hook's function, "" if it has none."""
+        code = getattr(self.hook, "__code__", None)
+        return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+    @property
     def is_simple(self) -> bool:
         has_limits = self.timeout is not None or self.max_rounds is not None
         is_special = self.is_middleware or has_limits or self.on_failure != "raise"
@@ -156,6 +162,9 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
 
 def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:
     if layer.on_failure == "raise":
+        where = f", {layer.place}" if layer.place else ""
+        ways = 'on_failure="block" or "allow" lets the run go on'
+        error.add_note(f"raised by the hook '{layer.name}' at {context.kind.name}{where}; {ways}")
         raise error
     message = f"hook '{layer.name}' failed: {type(error).__name__}: {error}"
     LOGGER.warning("%s (at %s)", message, context.kind.name)

@@ -17,7 +17,7 @@ from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
 from boathook.inprocess.event_names import EventName, find_event
 from boathook.inprocess.file_hooks import BackgroundHooks, FileHooks, find_background_hooks, make_file_steps
 from boathook.inprocess.hook_types import AnyHook, OnFailure
-from boathook.inprocess.layers import Layer, make_layer, resolve_max_rounds
+from boathook.inprocess.layers import LOGGER, Layer, make_layer, resolve_max_rounds
 from boathook.inprocess.matching import MatchLike, make_hook_match
 from boathook.inprocess.operations import ToolCall, log_messages, read_result, run_tool
 
@@ -29,7 +29,11 @@ _ContextT = TypeVar("_ContextT", bound=Context)
 ChainStep = Layer | FileHooks
 ChainTerminal = Callable[[Any], Any]
 Ask = Callable[[ToolContext, str], "bool | Awaitable[bool]"]
-_MAX_CACHED_TOOLS = 256
+_MAX_CACHED_TOOLS, _MAX_UNASKED_SESSIONS = 256, 4096
+_NO_PERSON = (
+    "a hook wants a person to be asked about '%s', and the program cannot ask one, so the call is blocked: set @hooks.on_ask, "
+    "or hooks.run(can_ask=True) to ask yourself, or use the approvals of your framework"
+)
 _TOOL_KINDS = tuple(SPELLINGS[name] for name in ("pre-tool-call", "post-tool-call", "post-tool-call-failure"))
 
 
@@ -70,6 +74,8 @@ class Stack:
         # `sync_hooks` and `hooks` of the chains that do not depend on the tool, so that the fast path costs one lookup.
         self._sync_hooks: dict[str, tuple[Any, ...]] = {}
         self._hooks: dict[str, tuple[tuple[Any, bool], ...]] = {}
+        # Sessions whose program knows that no person can be asked.
+        self._unasked_sessions: set[str] = set()
         chains = [self._find_kind_chain(kind) for kind in _TOOL_KINDS]
         self.is_idle = not any(chain.steps or chain.background for chain in chains)
 
@@ -127,6 +133,13 @@ class Stack:
         """Whether any hook may run at events of a kind; if not, nobody has to make them."""
         chain = self._find_kind_chain(kind)
         return bool(chain.steps) or chain.background is not None
+
+    def report_no_person(self, context: ToolContext) -> None:
+        """Log once in a session how the program can let a person be asked."""
+        if context.session_id in self._unasked_sessions or len(self._unasked_sessions) >= _MAX_UNASKED_SESSIONS:
+            return
+        self._unasked_sessions.add(context.session_id)
+        LOGGER.warning(_NO_PERSON, context.name)
 
     def process(
         self, context: _ContextT, terminal: ChainTerminal | None = None, *, can_ask: bool = False

@@ -44,10 +44,11 @@ from boathook.system.programs import choose_command, find_entry_point
 _MAX_SHOWN_TOOLS = 3
 
 
-def check_catalog(catalog: Catalog) -> list[Diagnostic]:
+def check_catalog(catalog: Catalog, tools: tuple[str, ...] = ()) -> list[Diagnostic]:
+    """Check all hooks; `tools` are names that programs have, besides those of the agents."""
     diagnostics = [*catalog.diagnostics]
     for hook in catalog.hooks:
-        diagnostics += [*check_hook(hook), *check_remote_hook(hook, catalog.settings.model)]
+        diagnostics += [*check_hook(hook, tools), *check_remote_hook(hook, catalog.settings.model)]
     return _sort_diagnostics(diagnostics)
 
 
@@ -157,7 +158,7 @@ def _guess_scope(path: str) -> str:
     return PROJECT if "/.agents/" in path + "/" else USER
 
 
-def check_hook(hook: Hook) -> list[Diagnostic]:
+def check_hook(hook: Hook, tools: tuple[str, ...] = ()) -> list[Diagnostic]:
     if not isinstance(hook.handler, Script):
         return [*hook.diagnostics, *check_settings_hook(hook)]
     diagnostics = [*hook.diagnostics]
@@ -172,7 +173,7 @@ def check_hook(hook: Hook) -> list[Diagnostic]:
     elif not any(diagnostic.message == NO_ENTRY_POINT for diagnostic in diagnostics):
         diagnostics.append(report_no_entry_point(hook))
     if hook.kind is not None and hook.kind.has_tool:
-        diagnostics += _check_tool(hook, hook.kind)
+        diagnostics += _check_tool(hook, hook.kind, tools)
     return diagnostics
 
 
@@ -213,9 +214,9 @@ def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
     return diagnostics
 
 
-def _check_tool(hook: Hook, kind: EventKind) -> list[Diagnostic]:
+def _check_tool(hook: Hook, kind: EventKind, tools: tuple[str, ...]) -> list[Diagnostic]:
     tool = hook.matcher.tool
-    if tool is None or may_be_server_tool(tool):
+    if tool is None or may_be_server_tool(tool) or any(map(tool.search, tools)):
         return []
     matching = [name for name in list_known_tools() if tool.search(name)]
     if meant := _find_meant_tool(tool):
