@@ -210,6 +210,57 @@ def test_variables_and_settings_that_switch_hooks_off_are_refused(
         boathook_hooks(hooks)
 
 
+OFF_SETTINGS = '{"env": {"CLAUDE_CODE_SIMPLE": "1"}}'
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"settings": OFF_SETTINGS},
+        {"extra_args": {f"settings={OFF_SETTINGS}": None}},
+        {"extra_args": {"debug": "--bare"}},
+    ],
+)
+def test_settings_and_arguments_that_bring_such_a_variable_or_argument_are_refused(
+    hooks: Hooks, given: dict[str, Any]
+) -> None:
+    with pytest.raises(BridgeError, match=r"CLAUDE_CODE_SIMPLE|--settings|--bare"):
+        boathook_hooks(hooks, **given)
+    assert boathook_hooks(hooks, allow_unguarded=True, **given)
+
+
+def test_settings_in_a_file_are_refused_like_those_in_a_text(hooks: Hooks, tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(OFF_SETTINGS)
+    with pytest.raises(BridgeError, match="CLAUDE_CODE_SIMPLE"):
+        boathook_hooks(hooks, settings=str(path))
+    with pytest.raises(BridgeError, match="must be an object"):
+        boathook_hooks(hooks, settings='{"env": []}')
+
+
+@pytest.mark.parametrize("has_files", [True, False])
+def test_a_settings_file_of_the_user_cannot_switch_hooks_off(
+    hooks: Hooks, project: ScratchProject, has_files: bool
+) -> None:
+    """An agent may be able to write that file."""
+    project.write_settings("user", json.loads(OFF_SETTINGS))
+    hooks.before_tool(block_rm)
+    if has_files:
+        hooks.load()
+    script = Script((call_box("rm"),), "done")
+    bare = {"hooks": {"PreToolUse": [HookMatcher(hooks=[refuse_call])]}}
+    # The seam of the SDK.
+    run_bare(make_options(Script((call_box("rm"),), "done"), bare, str(project.home)))
+    assert ran == ["rm"]
+    assert run(make_options(script, boathook_hooks(hooks), str(project.home))) == "done"
+    assert ran == ["rm"]
+    assert "rm is not allowed here" in find_result(script)
+
+
+async def refuse_call(*_: Any) -> Any:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}
+
+
 def test_plugins_with_hooks_that_no_settings_enable_are_refused(project: ScratchProject, tmp_path: Path) -> None:
     plugins = [{"type": "local", "path": str(tmp_path)}]
     assert boathook_hooks(plugins=plugins)["plugins"] == plugins
@@ -226,7 +277,9 @@ def test_own_settings_and_callbacks_are_kept(project: ScratchProject) -> None:
     matcher = HookMatcher(matcher="Bash")
     for settings in (str(path), '{"model": "opus"}'):
         guarded = boathook_hooks(settings=settings, callbacks={"PreToolUse": [matcher], "SessionStart": [matcher]})
-        assert json.loads(guarded["settings"]) == {"model": "opus", "disableAllHooks": True}
+        written = json.loads(guarded["settings"])
+        assert written == {"model": "opus", "disableAllHooks": True, "env": written["env"]}
+        assert set(written["env"].values()) == {""}
         assert guarded["hooks"]["PreToolUse"][0] is guarded["hooks"]["SessionStart"][0] is matcher
         assert len(guarded["hooks"]["PreToolUse"]) == 2
 

@@ -74,8 +74,9 @@ def boathook_hooks(
     """
     attachment = attach("claude-agent-sdk", hooks, **options)
     attachment.make_run().refuse_middleware()
+    values, variables = _read_settings(settings, attachment.work_dir), {**os.environ, **(env or {})}
     if not attachment.allow_unguarded:
-        _refuse_switches(extra_args or {}, {**os.environ, **(env or {})})
+        _refuse_switches(extra_args or {}, {**variables, **_read_variables(values)})
         if attachment.hooks.stack.engine is not None:
             _refuse_plugins(plugins)
     guard = _Guard(attachment, can_use_tool)
@@ -85,7 +86,7 @@ def boathook_hooks(
     return {
         "hooks": matchers,
         "can_use_tool": guard.ask_person if can_use_tool is not None else None,
-        "settings": settings if attachment.hooks.stack.engine is None else _switch_off_hooks(settings, attachment),
+        "settings": json.dumps(_write_settings(values, variables, attachment)),
         "env": dict(env or {}),
         "extra_args": dict(extra_args or {}),
         "plugins": [*plugins],
@@ -129,7 +130,10 @@ def _rebind(matcher: HookMatcher, guard: _Guard) -> HookMatcher:
 
 
 def _refuse_switches(extra_args: Mapping[str, str | None], env: Mapping[str, str]) -> None:
-    off = [f"--{name}" for name in extra_args if name.lstrip("-") in _OFF_ARGUMENTS]
+    # A name may have its value with it, and the program may read a value as a name.
+    words = [*extra_args, *(value for value in extra_args.values() if value and value.startswith("-"))]
+    names = [word.lstrip("-").partition("=")[0] for word in words]
+    off = [f"--{name}" for name in names if name in _OFF_ARGUMENTS]
     off += [name for name in _OFF_VARIABLES if env.get(name)]
     if off:
         message = f"{', '.join(off)}: with this the program that the SDK starts may run no hooks at all"
@@ -144,25 +148,42 @@ def _refuse_plugins(plugins: Sequence[Any]) -> None:
         raise BridgeError(message, fix="install them in Claude Code, or accept it with allow_unguarded=True")
 
 
-def _switch_off_hooks(settings: str | None, attachment: Attachment) -> str:
-    """Return settings with which the program leaves the hooks of its settings to us, in this process and in no other."""
-    engine = attachment.hooks.stack.engine
-    if engine is None or _SETTINGS_SOURCE not in dict(engine.catalog.projects):
-        message = "file hooks were loaded without those of settings.json, which the program would run itself"
-        raise BridgeError(message, fix="call hooks.load() without `without`")
+def _read_settings(settings: str | None, folder: str) -> _Json:
+    """Return the settings that are given to the SDK: a text, or the path of a file, which is relative to the agent's folder."""
     values: Any = {}
     if settings:
         try:
             text = settings
             if not settings.lstrip().startswith("{"):
-                with open(settings, encoding="utf-8") as file:
+                with open(os.path.join(folder, settings), encoding="utf-8-sig") as file:
                     text = file.read()
             values = json.loads(text)
         except (OSError, ValueError) as error:
             raise BridgeError(f"the settings for the SDK cannot be read: {error}") from error
-    if not isinstance(values, dict) or "hooks" in values:
+    if not isinstance(values, dict) or not isinstance(values.get("env", {}), dict):
+        raise BridgeError("`settings` must be an object, and `env` in it, too")
+    return values
+
+
+def _read_variables(values: _Json) -> dict[str, str]:
+    return {name: str(value) for name, value in values.get("env", {}).items()}
+
+
+def _write_settings(values: _Json, variables: Mapping[str, str], attachment: Attachment) -> _Json:
+    """Return settings with which no settings.json switches our hooks off, and with file hooks the program leaves its own to us."""
+    # These settings come before those of files, which the agent may be able to write; what is set here was accepted.
+    off = {name: "" for name in _OFF_VARIABLES if not variables.get(name)}
+    written = {**values, "env": {**off, **values.get("env", {})}}
+    engine = attachment.hooks.stack.engine
+    if engine is None:
+        return written
+    if _SETTINGS_SOURCE not in dict(engine.catalog.projects):
+        message = "file hooks were loaded without those of settings.json, which the program would run itself"
+        raise BridgeError(message, fix="call hooks.load() without `without`")
+    if "hooks" in values:
         raise BridgeError("`settings` must be an object without hooks", fix="put its hooks into a settings.json")
-    return json.dumps({**values, "disableAllHooks": True})
+    # In this process and in no other.
+    return {**written, "disableAllHooks": True}
 
 
 class _Callback:
