@@ -319,6 +319,48 @@ def test_a_stop_gate_that_raises_is_raised_though_the_program_would_let_it_throu
     assert run_bare(make_options(Script(*"1234"), boathook_hooks(hooks))) == "4"
 
 
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_hook_that_raises_cancelled_error_is_one_that_failed(hooks: Hooks, is_asked: bool) -> None:
+    """The SDK would never answer the program then, which waits for a day. A cancelled run stays cancelled."""
+
+    @hooks.before_tool
+    async def guard(context: ToolContext) -> Any:
+        if is_asked and context.args["command"] == "ls":
+            return Outcome.ask("really?")
+        raise asyncio.CancelledError
+
+    person = make_person(lambda: PermissionResultAllow(updated_input={"command": "pwd"}), [])
+    script = Script((call_box("ls"),), "done")
+    with pytest.raises(HookError, match="a hook raised CancelledError"):
+        run(make_options(script, boathook_hooks(hooks, can_use_tool=person)))
+    assert (ran, len(script.requests)) == ([], 1)
+
+
+def test_a_run_that_is_cancelled_while_a_hook_waits_stays_cancelled(hooks: Hooks) -> None:
+    began = asyncio.Event()
+
+    @hooks.before_tool
+    async def wait(context: ToolContext) -> None:
+        began.set()
+        await asyncio.sleep(PATIENCE)
+
+    async def cancel() -> None:
+        options = make_options(Script((call_box("ls"),), "done"), boathook_hooks(hooks))
+
+        async def run_in_block() -> None:
+            async with guard_session(options) as own:
+                await read_result(own)
+
+        task = asyncio.create_task(run_in_block())
+        await began.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(asyncio.wait_for(cancel(), PATIENCE))
+    assert ran == []
+
+
 def test_without_a_block_a_failing_hook_ends_the_run_before_the_call(hooks: Hooks) -> None:
     @hooks.before_tool
     def guard(context: ToolContext) -> None:

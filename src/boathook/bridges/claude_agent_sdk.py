@@ -14,6 +14,7 @@ async with guard_session(options) as options:          # a session that ends, an
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -27,7 +28,7 @@ from boathook.bridges.attachment import Attachment, BridgeOptions, attach, requi
 from boathook.bridges.server_tools import ServerToolNames
 from boathook.core.event import POST_SESSION
 from boathook.core.outcome import Decision
-from boathook.errors import BridgeError, Stopped
+from boathook.errors import BridgeError, HookError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import CompactionContext, NotificationContext
 from boathook.inprocess.hooks import Hooks
@@ -235,7 +236,7 @@ class _Guard:
         self._attachment, self._can_use_tool, self._is_block = attachment, can_use_tool, is_block
         self._sessions: OrderedDict[str, _CliSession] = OrderedDict()
         self._calls: dict[str, _OpenCall] = {}
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._has_been_asked = False
 
     def make_copy(self) -> _Guard:
@@ -256,14 +257,24 @@ class _Guard:
         try:
             session = self._find_session(given)
             output: _Json = await _EVENTS[event](self, session, given)
-        except Exception as error:  # noqa: BLE001
-            # The SDK would go on.
-            LOGGER.error("hooks failed at %s of claude-agent-sdk: %s: %s", event, type(error).__name__, error)
-            self._error = self._error or error
-            output = self._refuse(event, session, f"a hook failed: {type(error).__name__}: {error}")
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+            # The SDK would go on, or wait for an answer.
+            output = self._refuse(event, session, self._note_failure(event, error))
         if "stopReason" in output and not self._is_block:
             LOGGER.warning("a hook ended the run at %s of claude-agent-sdk: %s", event, output["stopReason"])
         return output
+
+    def _note_failure(self, event: str, error: BaseException) -> str:
+        """Note the error of a hook, and return the reason of the refusal; raise it if the run itself is being cancelled."""
+        failure = error
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise error
+            failure = HookError("a hook raised CancelledError, although the run is not being cancelled")
+        LOGGER.error("hooks failed at %s of claude-agent-sdk: %s: %s", event, type(failure).__name__, failure)
+        self._error = self._error or failure
+        return f"a hook failed: {type(failure).__name__}: {failure}"
 
     def _find_session(self, given: _Json) -> _CliSession:
         key = str(given.get("session_id") or "")
@@ -436,10 +447,9 @@ class _Guard:
         opened = self._calls.get(str(context.tool_use_id or ""))
         try:
             return answer if opened is None else await self._accept_answer(opened, tool_input, answer)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             # The error is that of a hook, not of the program that was asked.
-            self._error = self._error or error
-            return PermissionResultDeny(message=f"a hook failed: {type(error).__name__}: {error}", interrupt=True)
+            return PermissionResultDeny(message=self._note_failure("can_use_tool", error), interrupt=True)
 
     async def _accept_answer(self, opened: _OpenCall, tool_input: _Json, answer: Any) -> Any:
         run, token, is_allowed = opened.run, opened.token, isinstance(answer, PermissionResultAllow)
