@@ -280,7 +280,7 @@ def test_own_settings_and_callbacks_are_kept(project: ScratchProject) -> None:
         written = json.loads(guarded["settings"])
         assert written == {"model": "opus", "disableAllHooks": True, "env": written["env"]}
         assert set(written["env"].values()) == {""}
-        assert guarded["hooks"]["PreToolUse"][0] is guarded["hooks"]["SessionStart"][0] is matcher
+        assert guarded["hooks"]["PreToolUse"][0] == guarded["hooks"]["SessionStart"][0] == matcher
         assert len(guarded["hooks"]["PreToolUse"]) == 2
 
 
@@ -467,6 +467,10 @@ def make_person(answer: Callable[[], Any], asked: list[str]) -> Any:
     return decide
 
 
+async def never_answer(*_: Any) -> Any:
+    await asyncio.sleep(PATIENCE)
+
+
 def test_without_can_use_tool_a_question_is_a_block(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: Outcome.ask("really?"))
     script = Script((call_box("ls"),), "done")
@@ -498,17 +502,64 @@ def test_an_input_that_hooks_changed_is_what_the_person_sees_and_what_runs(hooks
     assert (asked, ran) == (["ls -l"], ["ls -l"])
 
 
+def set_input(event: str, command: str) -> Any:
+    """Return callbacks of the SDK that let a call pass with another input."""
+    fields = {"updatedInput": {"command": command}}
+    specific: Any = {"permissionDecision": "allow", **fields}
+    if event == "PermissionRequest":
+        specific = {"decision": {"behavior": "allow", **fields}}
+
+    async def change(*_: Any) -> Any:
+        return {"hookSpecificOutput": {"hookEventName": event, **specific}}
+
+    return {event: [HookMatcher(hooks=[change])]}
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+def test_hooks_see_an_input_that_a_callback_of_the_sdk_sets(hooks: Hooks, event: str) -> None:
+    # The question of the program itself is what a PermissionRequest is for.
+    allowed = ["mcp__box__bash"] if event == "PreToolUse" else []
+    bare = {"hooks": set_input(event, "rm"), "can_use_tool": never_answer}
+    # The seam of the SDK.
+    run_bare(make_options(Script((call_box("ls"),), "done"), bare, allowed_tools=allowed))
+    assert ran == ["rm"]
+    hooks.before_tool(block_rm)
+    for command, is_blocked in (("rm", True), ("pwd", False)):
+        ran.clear()
+        script = Script((call_box("ls"),), "done")
+        guarded = boathook_hooks(hooks, callbacks=set_input(event, command), can_use_tool=never_answer)
+        run(make_options(script, guarded, allowed_tools=allowed))
+        assert ran == ([] if is_blocked else [command])
+        assert ("rm is not allowed here" in find_result(script)) is is_blocked
+
+
+def test_an_input_that_hooks_change_stays_changed_if_a_callback_of_the_sdk_sets_it_again(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: context.replace(args={"command": "pwd"}))
+    guarded = boathook_hooks(hooks, callbacks=set_input("PreToolUse", "ls"))
+    run(make_options(Script((call_box("ls"),), "done"), guarded))
+    assert ran == ["pwd"]
+
+
+def test_a_hook_that_fails_at_the_input_of_a_callback_of_the_sdk_lets_nothing_run(hooks: Hooks) -> None:
+    @hooks.before_tool
+    def guard(context: ToolContext) -> None:
+        if context.args["command"] == "pwd":
+            raise ValueError("the database is down")
+
+    guarded = boathook_hooks(hooks, callbacks=set_input("PreToolUse", "pwd"))
+    with pytest.raises(ValueError, match="the database is down"):
+        run(make_options(Script((call_box("ls"),), "done"), guarded))
+    assert ran == []
+
+
 def test_a_call_that_something_else_allowed_before_the_person_answered_ends_the_run(hooks: Hooks) -> None:
     async def allow(*_: Any) -> Any:
         return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
 
-    async def never(*_: Any) -> Any:
-        await asyncio.sleep(PATIENCE)
-
     hooks.before_tool(lambda context: Outcome.ask("really?"))
     callbacks = {"PermissionRequest": [HookMatcher(hooks=[allow])]}
     script = Script((call_box("ls"),), "done")
-    guarded = boathook_hooks(hooks, can_use_tool=never, callbacks=callbacks)
+    guarded = boathook_hooks(hooks, can_use_tool=never_answer, callbacks=callbacks)
     with pytest.raises(BridgeError, match="no person has answered"):
         run(make_options(script, guarded))
     assert len(script.requests) == 1

@@ -52,6 +52,8 @@ _MAX_FAILED_STOPS = 3
 _OFF_ARGUMENTS = ("bare", "safe-mode", "settings")
 _OFF_VARIABLES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE")
 _SETTINGS_SOURCE = "settings.json"
+# Events at which a callback can set the input of a call.
+_INPUT_EVENTS = ("PreToolUse", "PermissionRequest")
 _DELEGATING_TOOLS = ("Agent", "Task")
 
 
@@ -81,7 +83,9 @@ def boathook_hooks(
         if attachment.hooks.stack.engine is not None:
             _refuse_plugins(plugins)
     guard = _Guard(attachment, can_use_tool)
-    matchers = {event: [*(callbacks or {}).get(event, ())] for event in (*_EVENTS, *(callbacks or {}))}
+    matchers: dict[Any, list[HookMatcher]] = {event: [] for event in _EVENTS}
+    for event, own in (callbacks or {}).items():
+        matchers[event] = [guard.watch_inputs(each) for each in own] if event in _INPUT_EVENTS else [*own]
     for event, given in guard.make_matchers().items():
         matchers[event] += given
     return {
@@ -126,7 +130,7 @@ def _find_guard(options: ClaudeAgentOptions) -> _Guard:
 
 
 def _rebind(matcher: HookMatcher, guard: _Guard) -> HookMatcher:
-    own = [_Callback(guard, each.event) if isinstance(each, _Callback) else each for each in matcher.hooks]
+    own = [each.make_copy(guard) if isinstance(each, _Callback | _GivenCallback) else each for each in matcher.hooks]
     return dataclasses.replace(matcher, hooks=own)
 
 
@@ -196,6 +200,22 @@ class _Callback:
     async def __call__(self, given: Any, tool_use_id: str | None, context: Any) -> Any:
         return await self.guard.answer(self.event, given)
 
+    def make_copy(self, guard: _Guard) -> _Callback:
+        return _Callback(guard, self.event)
+
+
+class _GivenCallback:
+    """The user's own hook of the SDK. The program asks it and us at once, so that we do not see an input that it changes."""
+
+    def __init__(self, guard: _Guard, callback: Callable[..., Any]) -> None:
+        self._guard, self._callback = guard, callback
+
+    async def __call__(self, given: Any, tool_use_id: str | None, context: Any) -> Any:
+        return await self._guard.check_output(given, await self._callback(given, tool_use_id, context))
+
+    def make_copy(self, guard: _Guard) -> _GivenCallback:
+        return _GivenCallback(guard, self._callback)
+
 
 @dataclasses.dataclass
 class _OpenCall:
@@ -249,6 +269,10 @@ class _Guard:
             event: [HookMatcher(hooks=[_Callback(self, event)], timeout=_PATIENCE, on_failure="block")]
             for event in _EVENTS
         }
+
+    def watch_inputs(self, matcher: HookMatcher) -> HookMatcher:
+        """Return the user's own matcher, with hooks that see which inputs it changes."""
+        return dataclasses.replace(matcher, hooks=[_GivenCallback(self, each) for each in matcher.hooks])
 
     async def answer(self, event: str, given: _Json) -> _Json:
         """Return what the program shall do about an event. An error of a hook is a refusal, and `guard_session` raises it."""
@@ -473,6 +497,28 @@ class _Guard:
         opened.left = outcome.call
         return dataclasses.replace(answer, updated_input=to_json_value(outcome.call.args))
 
+    async def check_output(self, given: _Json, output: Any) -> Any:
+        """Return what a callback of the user answers; if it sets the input of a call, then as hooks leave that, or a refusal."""
+        event = str(given.get("hook_event_name") or "")
+        specific = output.get("hookSpecificOutput") if isinstance(output, Mapping) else None
+        answer = (
+            specific.get("decision") if event == "PermissionRequest" and isinstance(specific, Mapping) else specific
+        )
+        if not isinstance(answer, Mapping) or answer.get("updatedInput") is None:
+            return output
+        call = _read_call({**given, "tool_input": answer["updatedInput"]})
+        try:
+            run = self._find_session(given).find_run(given)
+            # Also if it is the input that the callback got: ours may have another one by now.
+            outcome = await run.adecide(ToolCall(call.name, call.args, f"{call.id}, changed"), can_ask=False)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+            return _refuse_input(event, self._note_failure(event, error), is_stopped=True)
+        if not outcome.proceeds:
+            return _refuse_input(event, outcome.reason, is_stopped=outcome.is_stopped)
+        changed = {**answer, "updatedInput": to_json_value(outcome.call.args)}
+        changed = {**specific, "decision": changed} if answer is not specific else changed
+        return {**output, "hookSpecificOutput": changed}
+
     async def _on_result(self, session: _CliSession, given: _Json) -> _Json:
         run, call, response = session.find_run(given), _read_call(given), given.get("tool_response")
         self._close_call(call)
@@ -559,6 +605,13 @@ def _make_context(event: str, run: AgentRun) -> _Json:
 
 def _make_denial(reason: str) -> _Json:
     return _make_specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=reason)
+
+
+def _refuse_input(event: str, reason: str, *, is_stopped: bool) -> _Json:
+    stop = _make_stop(reason) if is_stopped else {}
+    if event == "PermissionRequest":
+        return {**stop, **_make_specific(event, decision={"behavior": "deny", "message": reason})}
+    return {**stop, **_make_denial(reason)}
 
 
 def _make_permission(outcome: ToolOutcome, call: ToolCall) -> _Json:
