@@ -500,10 +500,9 @@ class _Guard:
     async def check_output(self, given: _Json, output: Any) -> Any:
         """Return what a callback of the user answers; if it sets the input of a call, then as hooks leave that, or a refusal."""
         event = str(given.get("hook_event_name") or "")
-        specific = output.get("hookSpecificOutput") if isinstance(output, Mapping) else None
-        answer = (
-            specific.get("decision") if event == "PermissionRequest" and isinstance(specific, Mapping) else specific
-        )
+        found = output.get("hookSpecificOutput") if isinstance(output, Mapping) else None
+        specific: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+        answer = specific.get("decision") if event == "PermissionRequest" else specific
         if not isinstance(answer, Mapping) or answer.get("updatedInput") is None:
             return output
         call = _read_call({**given, "tool_input": answer["updatedInput"]})
