@@ -210,6 +210,57 @@ def test_variables_and_settings_that_switch_hooks_off_are_refused(
         boathook_hooks(hooks)
 
 
+OFF_SETTINGS = '{"env": {"CLAUDE_CODE_SIMPLE": "1"}}'
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"settings": OFF_SETTINGS},
+        {"extra_args": {f"settings={OFF_SETTINGS}": None}},
+        {"extra_args": {"debug": "--bare"}},
+    ],
+)
+def test_settings_and_arguments_that_bring_such_a_variable_or_argument_are_refused(
+    hooks: Hooks, given: dict[str, Any]
+) -> None:
+    with pytest.raises(BridgeError, match=r"CLAUDE_CODE_SIMPLE|--settings|--bare"):
+        boathook_hooks(hooks, **given)
+    assert boathook_hooks(hooks, allow_unguarded=True, **given)
+
+
+def test_settings_in_a_file_are_refused_like_those_in_a_text(hooks: Hooks, tmp_path: Path) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(OFF_SETTINGS)
+    with pytest.raises(BridgeError, match="CLAUDE_CODE_SIMPLE"):
+        boathook_hooks(hooks, settings=str(path))
+    with pytest.raises(BridgeError, match="must be an object"):
+        boathook_hooks(hooks, settings='{"env": []}')
+
+
+@pytest.mark.parametrize("has_files", [True, False])
+def test_a_settings_file_of_the_user_cannot_switch_hooks_off(
+    hooks: Hooks, project: ScratchProject, has_files: bool
+) -> None:
+    """An agent may be able to write that file."""
+    project.write_settings("user", json.loads(OFF_SETTINGS))
+    hooks.before_tool(block_rm)
+    if has_files:
+        hooks.load()
+    script = Script((call_box("rm"),), "done")
+    bare = {"hooks": {"PreToolUse": [HookMatcher(hooks=[refuse_call])]}}
+    # The seam of the SDK.
+    run_bare(make_options(Script((call_box("rm"),), "done"), bare, str(project.home)))
+    assert ran == ["rm"]
+    assert run(make_options(script, boathook_hooks(hooks), str(project.home))) == "done"
+    assert ran == ["rm"]
+    assert "rm is not allowed here" in find_result(script)
+
+
+async def refuse_call(*_: Any) -> Any:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}
+
+
 def test_plugins_with_hooks_that_no_settings_enable_are_refused(project: ScratchProject, tmp_path: Path) -> None:
     plugins = [{"type": "local", "path": str(tmp_path)}]
     assert boathook_hooks(plugins=plugins)["plugins"] == plugins
@@ -226,8 +277,10 @@ def test_own_settings_and_callbacks_are_kept(project: ScratchProject) -> None:
     matcher = HookMatcher(matcher="Bash")
     for settings in (str(path), '{"model": "opus"}'):
         guarded = boathook_hooks(settings=settings, callbacks={"PreToolUse": [matcher], "SessionStart": [matcher]})
-        assert json.loads(guarded["settings"]) == {"model": "opus", "disableAllHooks": True}
-        assert guarded["hooks"]["PreToolUse"][0] is guarded["hooks"]["SessionStart"][0] is matcher
+        written = json.loads(guarded["settings"])
+        assert written == {"model": "opus", "disableAllHooks": True, "env": written["env"]}
+        assert set(written["env"].values()) == {""}
+        assert guarded["hooks"]["PreToolUse"][0] == guarded["hooks"]["SessionStart"][0] == matcher
         assert len(guarded["hooks"]["PreToolUse"]) == 2
 
 
@@ -264,6 +317,48 @@ def test_a_stop_gate_that_raises_is_raised_though_the_program_would_let_it_throu
         run(make_options(Script("first"), boathook_hooks(hooks)))
     # Without a block there is no one to raise it to: the agent is sent back to work, three times.
     assert run_bare(make_options(Script(*"1234"), boathook_hooks(hooks))) == "4"
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_hook_that_raises_cancelled_error_is_one_that_failed(hooks: Hooks, is_asked: bool) -> None:
+    """The SDK would never answer the program then, which waits for a day. A cancelled run stays cancelled."""
+
+    @hooks.before_tool
+    async def guard(context: ToolContext) -> Any:
+        if is_asked and context.args["command"] == "ls":
+            return Outcome.ask("really?")
+        raise asyncio.CancelledError
+
+    person = make_person(lambda: PermissionResultAllow(updated_input={"command": "pwd"}), [])
+    script = Script((call_box("ls"),), "done")
+    with pytest.raises(HookError, match="a hook raised CancelledError"):
+        run(make_options(script, boathook_hooks(hooks, can_use_tool=person)))
+    assert (ran, len(script.requests)) == ([], 1)
+
+
+def test_a_run_that_is_cancelled_while_a_hook_waits_stays_cancelled(hooks: Hooks) -> None:
+    began = asyncio.Event()
+
+    @hooks.before_tool
+    async def wait(context: ToolContext) -> None:
+        began.set()
+        await asyncio.sleep(PATIENCE)
+
+    async def cancel() -> None:
+        options = make_options(Script((call_box("ls"),), "done"), boathook_hooks(hooks))
+
+        async def run_in_block() -> None:
+            async with guard_session(options) as own:
+                await read_result(own)
+
+        task = asyncio.create_task(run_in_block())
+        await began.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(asyncio.wait_for(cancel(), PATIENCE))
+    assert ran == []
 
 
 def test_without_a_block_a_failing_hook_ends_the_run_before_the_call(hooks: Hooks) -> None:
@@ -372,6 +467,10 @@ def make_person(answer: Callable[[], Any], asked: list[str]) -> Any:
     return decide
 
 
+async def never_answer(*_: Any) -> Any:
+    await asyncio.sleep(PATIENCE)
+
+
 def test_without_can_use_tool_a_question_is_a_block(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: Outcome.ask("really?"))
     script = Script((call_box("ls"),), "done")
@@ -403,17 +502,64 @@ def test_an_input_that_hooks_changed_is_what_the_person_sees_and_what_runs(hooks
     assert (asked, ran) == (["ls -l"], ["ls -l"])
 
 
+def set_input(event: str, command: str) -> Any:
+    """Return callbacks of the SDK that let a call pass with another input."""
+    fields = {"updatedInput": {"command": command}}
+    specific: Any = {"permissionDecision": "allow", **fields}
+    if event == "PermissionRequest":
+        specific = {"decision": {"behavior": "allow", **fields}}
+
+    async def change(*_: Any) -> Any:
+        return {"hookSpecificOutput": {"hookEventName": event, **specific}}
+
+    return {event: [HookMatcher(hooks=[change])]}
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+def test_hooks_see_an_input_that_a_callback_of_the_sdk_sets(hooks: Hooks, event: str) -> None:
+    # The question of the program itself is what a PermissionRequest is for.
+    allowed = ["mcp__box__bash"] if event == "PreToolUse" else []
+    bare = {"hooks": set_input(event, "rm"), "can_use_tool": never_answer}
+    # The seam of the SDK.
+    run_bare(make_options(Script((call_box("ls"),), "done"), bare, allowed_tools=allowed))
+    assert ran == ["rm"]
+    hooks.before_tool(block_rm)
+    for command, is_blocked in (("rm", True), ("pwd", False)):
+        ran.clear()
+        script = Script((call_box("ls"),), "done")
+        guarded = boathook_hooks(hooks, callbacks=set_input(event, command), can_use_tool=never_answer)
+        run(make_options(script, guarded, allowed_tools=allowed))
+        assert ran == ([] if is_blocked else [command])
+        assert ("rm is not allowed here" in find_result(script)) is is_blocked
+
+
+def test_an_input_that_hooks_change_stays_changed_if_a_callback_of_the_sdk_sets_it_again(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: context.replace(args={"command": "pwd"}))
+    guarded = boathook_hooks(hooks, callbacks=set_input("PreToolUse", "ls"))
+    run(make_options(Script((call_box("ls"),), "done"), guarded))
+    assert ran == ["pwd"]
+
+
+def test_a_hook_that_fails_at_the_input_of_a_callback_of_the_sdk_lets_nothing_run(hooks: Hooks) -> None:
+    @hooks.before_tool
+    def guard(context: ToolContext) -> None:
+        if context.args["command"] == "pwd":
+            raise ValueError("the database is down")
+
+    guarded = boathook_hooks(hooks, callbacks=set_input("PreToolUse", "pwd"))
+    with pytest.raises(ValueError, match="the database is down"):
+        run(make_options(Script((call_box("ls"),), "done"), guarded))
+    assert ran == []
+
+
 def test_a_call_that_something_else_allowed_before_the_person_answered_ends_the_run(hooks: Hooks) -> None:
     async def allow(*_: Any) -> Any:
         return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
 
-    async def never(*_: Any) -> Any:
-        await asyncio.sleep(PATIENCE)
-
     hooks.before_tool(lambda context: Outcome.ask("really?"))
     callbacks = {"PermissionRequest": [HookMatcher(hooks=[allow])]}
     script = Script((call_box("ls"),), "done")
-    guarded = boathook_hooks(hooks, can_use_tool=never, callbacks=callbacks)
+    guarded = boathook_hooks(hooks, can_use_tool=never_answer, callbacks=callbacks)
     with pytest.raises(BridgeError, match="no person has answered"):
         run(make_options(script, guarded))
     assert len(script.requests) == 1

@@ -23,6 +23,7 @@ from boathook.bridges.langchain import BoathookMiddleware, guard_tools
 from boathook.errors import BridgeError
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.langchain import ScriptedModel
+from tests.bridges.contract import block_rm
 from tests.bridges.stage import call_bash
 
 pytestmark = pytest.mark.bridge
@@ -100,6 +101,33 @@ def test_an_interrupt_of_the_tool_itself_gets_its_own_answer_after_a_question_of
     assert agent.invoke(Command(resume="tomorrow"), THREAD)["messages"][-1].text == "done"
     assert heard == ["tomorrow"]
     assert scene.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+
+
+@pytest.mark.parametrize("build", [Scene.build, Scene.build_graph])
+@pytest.mark.parametrize("command", ["ls", "pwd"])
+def test_a_later_call_with_the_same_id_does_not_bring_back_an_old_question(build: Any, command: str):
+    scene = Scene((call_bash("ls"),), (call_bash(command),), "done", saver=InMemorySaver())
+    scene.hooks.before_tool(lambda context: None if scene.ran else Outcome.ask("is that fine?"))
+    agent = build(scene)
+    assert "__interrupt__" in agent.invoke({"messages": "go"}, THREAD)
+    last = agent.invoke(Command(resume=APPROVE), THREAD)
+    assert "__interrupt__" not in last
+    assert last["messages"][-1].text == "done"
+    assert scene.ran == ["ls", command]
+
+
+def test_a_middleware_after_ours_changes_calls_that_hooks_have_seen_so_ours_has_to_be_the_last():
+    class Changing(AgentMiddleware[Any, Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            return handler(request.override(tool_call={**request.tool_call, "args": {"command": "rm"}}))
+
+    for is_last, ran in ((True, []), (False, ["rm"])):
+        scene = Scene((call_bash("ls"),), "done")
+        scene.hooks.before_tool(block_rm)
+        order = [Changing(), BoathookMiddleware(scene.hooks)]
+        model = ScriptedModel(script=scene.script)
+        invoke(create_agent(model, scene.tools, middleware=order if is_last else [*reversed(order)]))
+        assert scene.ran == ran
 
 
 @pytest.mark.parametrize("answer", ["yes", {"decisions": []}, {"decisions": [{"type": "edit"}]}, 1])

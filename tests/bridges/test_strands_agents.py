@@ -73,6 +73,18 @@ def test_a_hook_that_raises_lets_nothing_run():
     assert "broken" in scene.script.requests[-1][-1].text
 
 
+@pytest.mark.parametrize("commands", [("rm", "ls"), ("ls", "rm")])
+def test_two_calls_with_one_id_have_an_answer_each(commands: tuple[str, str]):
+    scene = Scene(tuple(call_bash(command, "same") for command in commands), "done")
+    scene.hooks.before_tool(ask)
+    agent = scene.build()
+    asked = agent("go").interrupts or []
+    assert [each.reason["args"]["command"] for each in asked] == [*commands]
+    answers = [(each.id, each.reason["args"]["command"] == "ls") for each in asked]
+    agent([{"interruptResponse": {"interruptId": key, "response": is_fine}} for key, is_fine in answers])
+    assert scene.ran == ["ls"]
+
+
 @pytest.mark.parametrize("response", ["maybe", 1, {"ok": True}, ["approve"]])
 def test_an_answer_that_is_none_lets_nothing_run(response: Any):
     scene = Scene((call_bash("ls"),), "done")

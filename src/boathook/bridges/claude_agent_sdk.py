@@ -11,6 +11,7 @@ async with guard_session(options) as options:          # a session that ends, an
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -24,7 +25,7 @@ from boathook.bridges.attachment import Attachment, BridgeOptions, attach, requi
 from boathook.bridges.server_tools import ServerToolNames
 from boathook.core.event import POST_SESSION
 from boathook.core.outcome import Decision
-from boathook.errors import BridgeError, Stopped
+from boathook.errors import BridgeError, HookError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import CompactionContext, NotificationContext
 from boathook.inprocess.hooks import Hooks
@@ -48,6 +49,8 @@ _MAX_FAILED_STOPS = 3
 _OFF_ARGUMENTS = ("bare", "safe-mode", "settings")
 _OFF_VARIABLES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE")
 _SETTINGS_SOURCE = "settings.json"
+# Events at which a callback can set the input of a call.
+_INPUT_EVENTS = ("PreToolUse", "PermissionRequest")
 _DELEGATING_TOOLS = ("Agent", "Task")
 
 
@@ -71,18 +74,21 @@ def boathook_hooks(
     """
     attachment = attach("claude-agent-sdk", hooks, **options)
     attachment.make_run().refuse_middleware()
+    values, variables = _read_settings(settings, attachment.work_dir), {**os.environ, **(env or {})}
     if not attachment.allow_unguarded:
-        _refuse_switches(extra_args or {}, {**os.environ, **(env or {})})
+        _refuse_switches(extra_args or {}, {**variables, **_read_variables(values)})
         if attachment.hooks.stack.engine is not None:
             _refuse_plugins(plugins)
     guard = _Guard(attachment, can_use_tool)
-    matchers = {event: [*(callbacks or {}).get(event, ())] for event in (*_EVENTS, *(callbacks or {}))}
+    matchers: dict[Any, list[HookMatcher]] = {event: [] for event in _EVENTS}
+    for event, own in (callbacks or {}).items():
+        matchers[event] = [guard.watch_inputs(each) for each in own] if event in _INPUT_EVENTS else [*own]
     for event, given in guard.make_matchers().items():
         matchers[event] += given
     return {
         "hooks": matchers,
         "can_use_tool": guard.ask_person if can_use_tool is not None else None,
-        "settings": settings if attachment.hooks.stack.engine is None else _switch_off_hooks(settings, attachment),
+        "settings": json.dumps(_write_settings(values, variables, attachment)),
         "env": dict(env or {}),
         "extra_args": dict(extra_args or {}),
         "plugins": [*plugins],
@@ -121,12 +127,15 @@ def _find_guard(options: ClaudeAgentOptions) -> _Guard:
 
 
 def _rebind(matcher: HookMatcher, guard: _Guard) -> HookMatcher:
-    own = [_Callback(guard, each.event) if isinstance(each, _Callback) else each for each in matcher.hooks]
+    own = [each.make_copy(guard) if isinstance(each, _Callback | _GivenCallback) else each for each in matcher.hooks]
     return dataclasses.replace(matcher, hooks=own)
 
 
 def _refuse_switches(extra_args: Mapping[str, str | None], env: Mapping[str, str]) -> None:
-    off = [f"--{name}" for name in extra_args if name.lstrip("-") in _OFF_ARGUMENTS]
+    # A name may have its value with it, and the program may read a value as a name.
+    words = [*extra_args, *(value for value in extra_args.values() if value and value.startswith("-"))]
+    names = [word.lstrip("-").partition("=")[0] for word in words]
+    off = [f"--{name}" for name in names if name in _OFF_ARGUMENTS]
     off += [name for name in _OFF_VARIABLES if env.get(name)]
     if off:
         message = f"{', '.join(off)}: with this the program that the SDK starts may run no hooks at all"
@@ -141,25 +150,42 @@ def _refuse_plugins(plugins: Sequence[Any]) -> None:
         raise BridgeError(message, fix="install them in Claude Code, or accept it with allow_unguarded=True")
 
 
-def _switch_off_hooks(settings: str | None, attachment: Attachment) -> str:
-    """Return settings with which the program leaves the hooks of its settings to us, in this process and in no other."""
-    engine = attachment.hooks.stack.engine
-    if engine is None or _SETTINGS_SOURCE not in dict(engine.catalog.projects):
-        message = "file hooks were loaded without those of settings.json, which the program would run itself"
-        raise BridgeError(message, fix="call hooks.load() without `without`")
+def _read_settings(settings: str | None, folder: str) -> _Json:
+    """Return the settings that are given to the SDK: a text, or the path of a file, which is relative to the agent's folder."""
     values: Any = {}
     if settings:
         try:
             text = settings
             if not settings.lstrip().startswith("{"):
-                with open(settings, encoding="utf-8") as file:
+                with open(os.path.join(folder, settings), encoding="utf-8-sig") as file:
                     text = file.read()
             values = json.loads(text)
         except (OSError, ValueError) as error:
             raise BridgeError(f"the settings for the SDK cannot be read: {error}") from error
-    if not isinstance(values, dict) or "hooks" in values:
+    if not isinstance(values, dict) or not isinstance(values.get("env", {}), dict):
+        raise BridgeError("`settings` must be an object, and `env` in it, too")
+    return values
+
+
+def _read_variables(values: _Json) -> dict[str, str]:
+    return {name: str(value) for name, value in values.get("env", {}).items()}
+
+
+def _write_settings(values: _Json, variables: Mapping[str, str], attachment: Attachment) -> _Json:
+    """Return settings with which no settings.json switches our hooks off, and with file hooks the program leaves its own to us."""
+    # These settings come before those of files, which the agent may be able to write; what is set here was accepted.
+    off = {name: "" for name in _OFF_VARIABLES if not variables.get(name)}
+    written = {**values, "env": {**off, **values.get("env", {})}}
+    engine = attachment.hooks.stack.engine
+    if engine is None:
+        return written
+    if _SETTINGS_SOURCE not in dict(engine.catalog.projects):
+        message = "file hooks were loaded without those of settings.json, which the program would run itself"
+        raise BridgeError(message, fix="call hooks.load() without `without`")
+    if "hooks" in values:
         raise BridgeError("`settings` must be an object without hooks", fix="put its hooks into a settings.json")
-    return json.dumps({**values, "disableAllHooks": True})
+    # In this process and in no other.
+    return {**written, "disableAllHooks": True}
 
 
 class _Callback:
@@ -170,6 +196,22 @@ class _Callback:
 
     async def __call__(self, given: Any, tool_use_id: str | None, context: Any) -> Any:
         return await self.guard.answer(self.event, given)
+
+    def make_copy(self, guard: _Guard) -> _Callback:
+        return _Callback(guard, self.event)
+
+
+class _GivenCallback:
+    """The user's own hook of the SDK. The program asks it and us at once, so that we do not see an input that it changes."""
+
+    def __init__(self, guard: _Guard, callback: Callable[..., Any]) -> None:
+        self._guard, self._callback = guard, callback
+
+    async def __call__(self, given: Any, tool_use_id: str | None, context: Any) -> Any:
+        return await self._guard.check_output(given, await self._callback(given, tool_use_id, context))
+
+    def make_copy(self, guard: _Guard) -> _GivenCallback:
+        return _GivenCallback(guard, self._callback)
 
 
 @dataclasses.dataclass
@@ -211,7 +253,7 @@ class _Guard:
         self._attachment, self._can_use_tool, self._is_block = attachment, can_use_tool, is_block
         self._sessions: OrderedDict[str, _CliSession] = OrderedDict()
         self._calls: dict[str, _OpenCall] = {}
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._has_been_asked = False
 
     def make_copy(self) -> _Guard:
@@ -225,6 +267,10 @@ class _Guard:
             for event in _EVENTS
         }
 
+    def watch_inputs(self, matcher: HookMatcher) -> HookMatcher:
+        """Return the user's own matcher, with hooks that see which inputs it changes."""
+        return dataclasses.replace(matcher, hooks=[_GivenCallback(self, each) for each in matcher.hooks])
+
     async def answer(self, event: str, given: _Json) -> _Json:
         """Return what the program shall do about an event. An error of a hook is a refusal, and `guard_session` raises it."""
         self._has_been_asked = True
@@ -232,14 +278,24 @@ class _Guard:
         try:
             session = self._find_session(given)
             output: _Json = await _EVENTS[event](self, session, given)
-        except Exception as error:  # noqa: BLE001
-            # The SDK would go on.
-            LOGGER.error("hooks failed at %s of claude-agent-sdk: %s: %s", event, type(error).__name__, error)
-            self._error = self._error or error
-            output = self._refuse(event, session, f"a hook failed: {type(error).__name__}: {error}")
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+            # The SDK would go on, or wait for an answer.
+            output = self._refuse(event, session, self._note_failure(event, error))
         if "stopReason" in output and not self._is_block:
             LOGGER.warning("a hook ended the run at %s of claude-agent-sdk: %s", event, output["stopReason"])
         return output
+
+    def _note_failure(self, event: str, error: BaseException) -> str:
+        """Note the error of a hook, and return the reason of the refusal; raise it if the run itself is being cancelled."""
+        failure = error
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise error
+            failure = HookError("a hook raised CancelledError, although the run is not being cancelled")
+        LOGGER.error("hooks failed at %s of claude-agent-sdk: %s: %s", event, type(failure).__name__, failure)
+        self._error = self._error or failure
+        return f"a hook failed: {type(failure).__name__}: {failure}"
 
     def _find_session(self, given: _Json) -> _CliSession:
         key = str(given.get("session_id") or "")
@@ -411,10 +467,9 @@ class _Guard:
         opened = self._calls.get(str(context.tool_use_id or ""))
         try:
             return answer if opened is None else await self._accept_answer(opened, tool_input, answer)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             # The error is that of a hook, not of the program that was asked.
-            self._error = self._error or error
-            return PermissionResultDeny(message=f"a hook failed: {type(error).__name__}: {error}", interrupt=True)
+            return PermissionResultDeny(message=self._note_failure("can_use_tool", error), interrupt=True)
 
     async def _accept_answer(self, opened: _OpenCall, tool_input: _Json, answer: Any) -> Any:
         run, token, is_allowed = opened.run, opened.token, isinstance(answer, PermissionResultAllow)
@@ -437,6 +492,27 @@ class _Guard:
             return PermissionResultDeny(message=outcome.reason, interrupt=outcome.is_stopped)
         opened.left = outcome.call
         return dataclasses.replace(answer, updated_input=to_json_value(outcome.call.args))
+
+    async def check_output(self, given: _Json, output: Any) -> Any:
+        """Return what a callback of the user answers; if it sets the input of a call, then as hooks leave that, or a refusal."""
+        event = str(given.get("hook_event_name") or "")
+        found = output.get("hookSpecificOutput") if isinstance(output, Mapping) else None
+        specific: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+        answer = specific.get("decision") if event == "PermissionRequest" else specific
+        if not isinstance(answer, Mapping) or answer.get("updatedInput") is None:
+            return output
+        call = _read_call({**given, "tool_input": answer["updatedInput"]})
+        try:
+            run = self._find_session(given).find_run(given)
+            # Also if it is the input that the callback got: ours may have another one by now.
+            outcome = await run.adecide(ToolCall(call.name, call.args, f"{call.id}, changed"), can_ask=False)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
+            return _refuse_input(event, self._note_failure(event, error), is_stopped=True)
+        if not outcome.proceeds:
+            return _refuse_input(event, outcome.reason, is_stopped=outcome.is_stopped)
+        changed = {**answer, "updatedInput": to_json_value(outcome.call.args)}
+        changed = {**specific, "decision": changed} if answer is not specific else changed
+        return {**output, "hookSpecificOutput": changed}
 
     async def _on_result(self, session: _CliSession, given: _Json) -> _Json:
         run, call, response = session.find_run(given), _read_call(given), given.get("tool_response")
@@ -524,6 +600,13 @@ def _make_context(event: str, run: AgentRun) -> _Json:
 
 def _make_denial(reason: str) -> _Json:
     return _make_specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=reason)
+
+
+def _refuse_input(event: str, reason: str, *, is_stopped: bool) -> _Json:
+    stop = _make_stop(reason) if is_stopped else {}
+    if event == "PermissionRequest":
+        return {**stop, **_make_specific(event, decision={"behavior": "deny", "message": reason})}
+    return {**stop, **_make_denial(reason)}
 
 
 def _make_permission(outcome: ToolOutcome, call: ToolCall) -> _Json:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -335,16 +336,17 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         run, flow, tool_call = turn.run, flow_of(turn.run), request.tool_call
         questions = _questions.setdefault(run, {})
         call = _make_call(tool_call)
-        if call.id in questions:
-            questions[call.id].ask_person(run)
+        key = _make_question_key(request.runtime.config, [call])
+        if key in questions:
+            questions[key].ask_person(run)
         while True:
             executed = _Execution(run, request, handler)
             can_ask = turn.place.can_ask
             outcome = await flow.tool(call, executed.execute, can_ask=can_ask, passes=(GraphBubbleUp,))
             if outcome.ask is None:
                 return executed.read_outcome(outcome)
-            questions[call.id] = _Question([outcome.ask])
-            questions[call.id].ask_person(run)
+            questions[key] = _Question([outcome.ask])
+            questions[key].ask_person(run)
 
 
 # Tool calls.
@@ -519,6 +521,12 @@ class _Question:
         self._is_answered = True
 
 
+def _make_question_key(config: Mapping[str, Any], calls: Sequence[ToolCall]) -> str:
+    """Return what a task of langgraph and its calls have in common when they come again, but with no later call of the same id."""
+    task = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
+    return json.dumps([task, *([call.id, call.name, to_json_value(call.args)] for call in calls)], sort_keys=True)
+
+
 def _read_decision(decision: Any) -> tuple[bool, str]:
     if isinstance(decision, bool):
         return decision, ""
@@ -569,7 +577,7 @@ class GuardedToolNode(ToolNode):
             turn = await self._begin_turn(flow_of, _graph_runs.find_place(config or {}), messages)
         run = turn.run
         questions = _questions.setdefault(run, {})
-        key = "\n".join(call.id for call in calls)
+        key = _make_question_key(config or {}, calls)
         if key in questions:
             questions[key].ask_person(run)
         while True:

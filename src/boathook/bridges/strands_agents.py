@@ -9,6 +9,7 @@ agent = Agent(model, tools=[bash], hooks=[BoathookHooks(hooks)])  # hooks = boat
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from boathook.bridges.attachment import BridgeOptions, attach, require_version
+from boathook.core.hashing import hexdigest
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
@@ -288,7 +290,8 @@ class _GuardedCall:
                     "args": to_json_value(outcome.ask.call.args),
                     "reason": outcome.ask.reason,
                 }
-                answer = self._context.interrupt(_QUESTION, reason={**question, "call_id": call.id}).response
+                reason = {**question, "call_id": call.id}
+                answer = self._context.interrupt(_name_question(outcome.ask.call), reason=reason).response
                 self._run.answer(outcome.ask.token, _read_answer(answer))
                 outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
         except _NoResult:
@@ -374,6 +377,12 @@ def _replace_prompt(messages: list[Any], text: str) -> list[Any]:
         raise BridgeError("a hook changed the prompt, but this invocation has no new message that could be changed")
     others = [block for block in messages[at]["content"] if "text" not in block]
     return [*messages[:at], {**messages[at], "content": [{"text": text}, *others]}, *messages[at + 1 :]]
+
+
+def _name_question(call: ToolCall) -> str:
+    """Return a name that no other call has: a model may give one id to two calls, and strands would give both one answer."""
+    text = json.dumps([call.name, to_json_value(call.args)], sort_keys=True)
+    return f"{_QUESTION} {hexdigest(text.encode())}"
 
 
 def _read_answer(answer: Any) -> bool:
