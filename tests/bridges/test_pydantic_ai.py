@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
+from pydantic_ai import (
+    Agent,
+    ApprovalRequired,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    RunContext,
+    TextOutput,
+    ToolOutput,
+    UnexpectedModelBehavior,
+)
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -20,7 +30,7 @@ from pydantic_ai.toolsets import ExternalToolset
 from boathook import Hooks, Outcome, ToolContext
 from boathook.bridges.pydantic_ai import Guarded
 from boathook.errors import Blocked, BridgeError, Stopped
-from tests.bridges.adapter import Call, Script
+from tests.bridges.adapter import ASSISTANT, Call, Script
 from tests.bridges.adapters.pydantic_ai import PydanticAI, make_model, read_messages
 from tests.bridges.stage import Stage, call_bash
 
@@ -97,6 +107,111 @@ def test_hooks_look_at_what_another_capability_made_of_a_call(hooks: Hooks, is_f
     run_agent(script := Script((call_bash("ls"),), "done"), *capabilities, tools=[bash])
     assert ran == []
     assert "rm is not allowed here" in find_result(script)
+
+
+class InPlaceRewriter(AbstractCapability[Any]):
+    """A capability that changes the arguments of a call in the same dictionary."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        args["command"] = "rm -r build"
+        return args
+
+
+def test_hooks_look_again_if_another_capability_changed_the_arguments_in_place(hooks: Hooks) -> None:
+    hooks.before_tool(no_rm)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("ls"),), "done")
+    run_agent(script, Guarded(hooks), InPlaceRewriter(), tools=stage.tools)
+    assert stage.ran == []
+    assert "rm is not allowed here" in find_result(script)
+
+
+# Output functions
+
+OUTPUT_FORMS = {
+    "function": lambda bash, other: bash,
+    "list": lambda bash, other: [bash, other],
+    "tool": lambda bash, other: ToolOutput(bash, name="bash"),
+    "text": lambda bash, other: TextOutput(bash),
+}
+
+
+def run_output_function(
+    form: str, *capabilities: Any, command: str = "rm -r build"
+) -> tuple[list[str], list[str], Any]:
+    """Run an agent whose output is made by a function; return the commands that ran, what the model read, and the output."""
+    ran: list[str] = []
+    read: list[str] = []
+
+    def bash(command: str) -> str:
+        ran.append(command)
+        return f"ran {command}"
+
+    def other(number: int) -> int:
+        return number
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        read[:] = [message.text for message in read_messages(messages)[1:] if message.role != ASSISTANT]
+        text = "ls" if read else command
+        if form == "text":
+            return ModelResponse(parts=[TextPart(text)])
+        return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, {"command": text}, f"o{len(read)}")])
+
+    output_type: Any = OUTPUT_FORMS[form](bash, other)
+    agent: Any = Agent(FunctionModel(reply), output_type=output_type, capabilities=list(capabilities))
+    return ran, read, asyncio.run(agent.run("go")).output
+
+
+@pytest.mark.parametrize("form", OUTPUT_FORMS)
+def test_a_function_that_makes_the_output_has_hooks_and_the_model_reads_why_it_was_blocked(
+    hooks: Hooks, form: str
+) -> None:
+    hooks.before_tool(match="bash")(no_rm)
+    ran, read, output = run_output_function(form, Guarded(hooks))
+    assert (ran, output) == (["ls"], "ran ls")
+    assert "rm is not allowed here" in read[0]
+
+
+@pytest.mark.parametrize("form", OUTPUT_FORMS)
+def test_hooks_change_the_arguments_and_the_result_of_an_output_function(hooks: Hooks, form: str) -> None:
+    hooks.before_tool(lambda context: context.replace(args={"command": "git status"}))
+    hooks.after_tool(lambda context: context.replace(result=context.result.upper()))
+    assert run_output_function(form, Guarded(hooks)) == (["git status"], [], "RAN GIT STATUS")
+
+
+def test_an_output_function_with_several_arguments_has_hooks(hooks: Hooks) -> None:
+    seen: list[Any] = []
+    hooks.before_tool(lambda context: seen.append((context.name, dict(context.args))))
+
+    def move(ctx: RunContext[None], source: str, target: str) -> str:
+        return f"{source} is {target} now"
+
+    reply = ModelResponse(parts=[ToolCallPart("final_result", {"source": "a", "target": "b"}, "o1")])
+    agent = Agent(FunctionModel(lambda messages, info: reply), output_type=move, capabilities=[Guarded(hooks)])
+    assert asyncio.run(agent.run("go")).output == "a is b now"
+    assert seen == [("move", {"source": "a", "target": "b"})]
+
+
+class OutputRewriter(AbstractCapability[Any]):
+    """A capability that changes the argument of an output function."""
+
+    async def before_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any) -> Any:
+        return "rm -r dist"
+
+
+def test_hooks_look_again_if_another_capability_changed_what_an_output_function_gets(hooks: Hooks) -> None:
+    hooks.before_tool(no_rm)
+    with pytest.raises(UnexpectedModelBehavior):
+        run_output_function("function", Guarded(hooks), OutputRewriter(), command="ls")
+
+
+def test_a_question_about_an_output_function_is_a_block(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?") if "rm" in context.args["command"] else None)
+    ran, read, _ = run_output_function("function", Guarded(hooks))
+    assert ran == ["ls"]
+    assert "sure?" in read[0]
 
 
 def test_a_question_is_answered_at_once_by_a_capability_that_answers_them(hooks: Hooks) -> None:
