@@ -269,6 +269,51 @@ def test_a_run_that_another_process_began_goes_on_and_the_person_is_not_asked_ag
     assert (last.output, stage.ran) == ("done", ["git push"])
 
 
+@pytest.mark.parametrize("is_parallel", [True, False])
+def test_an_approval_counts_once(hooks: Hooks, is_parallel: bool) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("git push"),), "done", "done again")
+    agent: Agent[None, Any] = Agent(
+        make_model(script), tools=stage.tools, output_type=[str, DeferredToolRequests], capabilities=[Guarded(hooks)]
+    )
+
+    async def resume(messages: list[ModelMessage]) -> None:
+        results = DeferredToolResults(approvals={"call-1": True})
+        await agent.run(message_history=messages, deferred_tool_results=results)
+
+    async def run_all() -> None:
+        paused = (await agent.run("go")).all_messages()
+        if is_parallel:
+            await asyncio.gather(resume(paused), resume(paused))
+        else:
+            await resume(paused)
+            await resume(paused)
+
+    asyncio.run(run_all())
+    assert stage.ran == ["git push"]
+    read = [message.text for request in script.requests for message in request]
+    assert any("it counts once" in text for text in read)
+
+
+def test_hooks_see_the_dependencies_of_the_request_that_goes_on(hooks: Hooks) -> None:
+    seen: list[str] = []
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    hooks.after_tool(lambda context: seen.append(context.state.deps))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    agent: Agent[str, Any] = Agent(
+        make_model(Script((call_bash("git push"),), "done")),
+        deps_type=str,
+        tools=stage.tools,
+        output_type=[str, DeferredToolRequests],
+        capabilities=[Guarded(hooks)],
+    )
+    paused = asyncio.run(agent.run("go", deps="first request")).all_messages()
+    results = DeferredToolResults(approvals={"call-1": True})
+    asyncio.run(agent.run(message_history=paused, deferred_tool_results=results, deps="second request"))
+    assert seen == ["second request"]
+
+
 def test_an_answer_with_other_arguments_is_seen_by_the_hooks(hooks: Hooks) -> None:
     from pydantic_ai.tools import ToolApproved
 
@@ -344,6 +389,61 @@ def test_arguments_that_are_objects_stay_objects_and_new_ones_are_made(hooks: Ho
     call = Call("draw", {"start": {"x": 1, "y": 2}, "end": {"x": 3, "y": 4}})
     run_agent(Script((call,), "done"), Guarded(hooks), tools=[draw])
     assert seen == [Point(x=1, y=2), Point(x=5, y=6)]
+
+
+class NewFile(BaseModel):
+    path: str
+    content: str
+
+
+def no_etc(context: ToolContext) -> Outcome | None:
+    paths = [write.path for write in context.writes]
+    return Outcome.block(f"not there: {paths[0]}") if paths and paths[0].startswith("/etc/") else None
+
+
+def test_hooks_see_the_fields_of_a_tool_that_takes_one_object(hooks: Hooks) -> None:
+    hooks.before_tool(match="WriteFile")(no_etc)
+    ran: list[NewFile] = []
+
+    def write_file(file: NewFile) -> str:
+        ran.append(file)
+        return "written"
+
+    calls = [Call("write_file", {"path": path, "content": "x"}, path) for path in ("/etc/x", "notes.txt")]
+    run_agent(script := Script(tuple(calls), "done"), Guarded(hooks), tools=[write_file])
+    assert ran == [NewFile(path="notes.txt", content="x")]
+    assert "not there: /etc/x" in find_result(script, "/etc/x")
+
+
+def test_a_hook_changes_a_field_of_the_one_object_that_a_tool_takes(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: context.replace(args={**context.args, "path": "safe.txt"}))
+    ran: list[NewFile] = []
+
+    def write_file(file: NewFile) -> str:
+        ran.append(file)
+        return "written"
+
+    run_agent(
+        Script((Call("write_file", {"path": "/etc/x", "content": "x"}),), "done"), Guarded(hooks), tools=[write_file]
+    )
+    assert ran == [NewFile(path="safe.txt", content="x")]
+
+
+def test_hooks_see_the_fields_of_the_one_object_that_an_output_function_takes(hooks: Hooks) -> None:
+    hooks.before_tool(match="WriteFile")(no_etc)
+    ran: list[NewFile] = []
+
+    def write_file(file: NewFile) -> str:
+        ran.append(file)
+        return "written"
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        path = "/etc/x" if len(messages) == 1 else "notes.txt"
+        return ModelResponse(parts=[ToolCallPart("final_result", {"path": path, "content": "x"}, path)])
+
+    agent = Agent(FunctionModel(reply), output_type=write_file, capabilities=[Guarded(hooks)])
+    assert asyncio.run(agent.run("go")).output == "written"
+    assert ran == [NewFile(path="notes.txt", content="x")]
 
 
 def test_arguments_of_a_hook_that_the_tool_does_not_take_are_a_failed_call(hooks: Hooks) -> None:

@@ -43,6 +43,8 @@ _TOOL_SEARCH = "tool_search"
 # The last node of `run_stream`, which is not public.
 _END_OF_STREAM = "SetFinalResult"
 _NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
+_MAX_USED_ANSWERS = 1024
+_ANSWER_IS_USED = "the approval of this call was used already: it counts once"
 _OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
 
 
@@ -58,6 +60,8 @@ class Guarded(AbstractCapability[Any]):
     def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
         self._attachment: Attachment = attach("pydantic-ai", hooks, **options)
         self._run: AgentRun | None = None
+        # Calls whose approval was used, of all runs: the framework takes the same results of deferred calls any number of times.
+        self._used_answers: dict[tuple[str, str], None] = {}
         # The prompt as hooks left it, if they changed it.
         self._new_prompt: Any = None
         # For each call that is being made, the arguments as hooks left them, as JSON: another capability may change them in place.
@@ -118,6 +122,8 @@ class Guarded(AbstractCapability[Any]):
         conversation, parent = str(ctx.conversation_id), _calling_run.get()
         waiting = self._attachment.hooks.find_run(conversation)
         if waiting is not None:
+            # The program may go on in another request, with other dependencies.
+            waiting.state = ctx
             return waiting.resume()
         if parent is not None and parent.is_session_open:
             name = ctx.agent.name if ctx.agent is not None else None
@@ -192,15 +198,28 @@ class Guarded(AbstractCapability[Any]):
         run = self.run
 
         async def execute(decided: ToolCall) -> Any:
-            final = _validate_args(ctx, decided, args)
+            final = _validate_args(ctx, decided, made, args)
             return await self._call_handler(call.tool_call_id, final, handler)
 
-        made = ToolCall(call.tool_name, args, call.tool_call_id)
+        made = ToolCall(call.tool_name, _read_args(tool_def, args), call.tool_call_id)
         # A tool that needs approval itself was asked about without the question of a hook.
+        key = (str(ctx.conversation_id), call.tool_call_id)
         if ctx.tool_call_approved and (run.find_question(made) or tool_def.kind != "unapproved"):
+            self._use_answer(key)
             run.answer_call(made, is_allowed=True)
-        outcome = await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred))
-        return self._read_outcome(outcome)
+        try:
+            return self._read_outcome(await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred)))
+        except ApprovalRequired:
+            # A new question, so a new answer.
+            self._used_answers.pop(key, None)
+            raise
+
+    def _use_answer(self, key: tuple[str, str]) -> None:
+        if key in self._used_answers:
+            raise ToolFailed(_ANSWER_IS_USED)
+        self._used_answers[key] = None
+        while len(self._used_answers) > _MAX_USED_ANSWERS:
+            del self._used_answers[next(iter(self._used_answers))]
 
     async def _call_handler(self, call_id: str, final: Any, handler: Any) -> Any:
         self._decided_args[call_id] = to_json_value(final)
@@ -234,12 +253,12 @@ class Guarded(AbstractCapability[Any]):
         """Let hooks look again if another capability changed the arguments after them."""
         if self._is_decided(call.tool_call_id, args):
             return args
-        changed = ToolCall(call.tool_name, args, f"{call.tool_call_id}, changed")
+        changed = ToolCall(call.tool_name, _read_args(tool_def, args), f"{call.tool_call_id}, changed")
         outcome = await self.run.adecide(changed)
         outcome.raise_stop()
         if not outcome.proceeds:
             raise ToolFailed(outcome.reason)
-        return _validate_args(ctx, outcome.call, args)
+        return _validate_args(ctx, outcome.call, changed, args)
 
     # Functions that make the output: the model calls them, too, and the run ends with their result.
 
@@ -252,7 +271,7 @@ class Guarded(AbstractCapability[Any]):
         made, key = _make_output_call(ctx, output_context, output)
 
         async def execute(decided: ToolCall) -> Any:
-            return await self._call_handler(made.id, _read_output_args(decided, made, key), handler)
+            return await self._call_handler(made.id, _read_output_args(decided, made, key, output), handler)
 
         # The framework has no approvals for these functions.
         outcome = await self.run.atool(made, execute, can_ask=False)
@@ -272,7 +291,7 @@ class Guarded(AbstractCapability[Any]):
         outcome.raise_stop()
         if not outcome.proceeds:
             raise ModelRetry(outcome.reason)
-        return _read_output_args(outcome.call, made, key)
+        return _read_output_args(outcome.call, made, key, output)
 
 
 def _make_output_call(ctx: RunContext[Any], context: OutputContext, output: Any) -> tuple[ToolCall, str]:
@@ -283,8 +302,9 @@ def _make_output_call(ctx: RunContext[Any], context: OutputContext, output: Any)
     names = _list_parameters(ctx, context.function_name)
     if not names and context.object_def is not None:
         names = [*context.object_def.json_schema.get("properties", {})]
-    if len(names) != 1 and isinstance(output, dict):
-        return ToolCall(name, output, call_id), ""
+    fields = to_json_value(output)
+    if isinstance(fields, dict):
+        return ToolCall(name, output if isinstance(output, dict) else fields, call_id), ""
     key = names[0] if len(names) == 1 else "output"
     return ToolCall(name, {key: output}, call_id), key
 
@@ -308,20 +328,33 @@ def _list_functions(output: Any) -> Iterator[Callable[..., Any]]:
             yield each
 
 
-def _read_output_args(decided: ToolCall, made: ToolCall, key: str) -> Any:
+def _read_output_args(decided: ToolCall, made: ToolCall, key: str, output: Any) -> Any:
     """Return the arguments of an output function as hooks left them, in the shape that the framework takes."""
     before, after = dict(made.args), dict(decided.args)
     if is_same_json(to_json_value(before), to_json_value(after)):
-        return made.args[key] if key else made.args
-    if before.keys() != after.keys() or any(type(before[name]) is not type(after[name]) for name in before):
+        return output
+    is_same_shape = before.keys() == after.keys() and all(type(before[name]) is type(after[name]) for name in before)
+    if not is_same_shape or not (key or isinstance(output, dict)):
         raise ModelRetry(f"a hook changed the arguments of {made.name}, and the function does not take them")
     return after[key] if key else after
 
 
-def _validate_args(ctx: RunContext[Any], call: ToolCall, before: dict[str, Any]) -> dict[str, Any]:
+def _read_args(tool_def: ToolDefinition, args: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments as the model gives them: if a tool takes one object, these are its fields."""
+    fields = to_json_value(next(iter(args.values()))) if len(args) == 1 else None
+    if not isinstance(fields, dict):
+        return args
+    known = tool_def.parameters_json_schema.get("properties", {}).keys()
+    return args if args.keys() <= known and fields.keys() != known else fields
+
+
+def _validate_args(ctx: RunContext[Any], call: ToolCall, made: ToolCall, args: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that hooks left as the tool takes them: they may have put JSON in place of an object."""
+    before = made.args
     if call.args.keys() == before.keys() and all(call.args[name] is value for name, value in before.items()):
-        return before
+        return args
+    if before is not args and is_same_json(to_json_value(call.args), before):
+        return args
     tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
     tool = (tools or {}).get(call.name)
     if tool is None:
