@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import Stopped
-from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater
+from boathook.inprocess.call_memory import AskLater
 from boathook.inprocess.contexts import (
     Context,
     ExecutionContext,
@@ -130,7 +130,13 @@ class RunFlow:
             return opened
         try:
             outcome = await run_tool(
-                self._driver, run.stack, opened.context, operation, memory=opened.memory, passes=passes
+                self._driver,
+                run.stack,
+                opened.context,
+                operation,
+                memory=opened.memory,
+                passes=passes,
+                report=run.accept_stream,
             )
         except AskLater as later:
             return run.keep_question(opened, later)
@@ -174,10 +180,12 @@ class RunFlow:
             run.close_call(opened)
             return decided
         if decided.proceeds:
-            if run.start_call(opened, decided.context):
+            reason = run.start_call(opened, decided.context)
+            if not reason:
                 return decided
             run.close_call(opened)
-            return make_tool_outcome(Outcome.block(ANSWER_IS_USED).replace(context=decided.context), has_run=False)
+            run.note_refused(opened.call, decided.context)
+            return make_tool_outcome(Outcome.block(reason).replace(context=decided.context), has_run=False)
         run.close_call(opened, is_over=True)
         run.note_refused(opened.call, decided.context)
         return run.accept(decided, opened.context)
