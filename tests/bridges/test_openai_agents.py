@@ -314,6 +314,33 @@ def test_a_changed_prompt_keeps_its_images(hooks: Hooks) -> None:
     assert read_all(agent) == "look closely"
 
 
+def test_no_tool_runs_after_the_session_if_the_events_are_not_read_to_their_end(hooks: Hooks) -> None:
+    events: list[str] = []
+    for name in ("post-session", "pre-tool-call"):
+        hooks.on(name)(lambda context: events.append(context.event))
+
+    @function_tool
+    async def work(task: str) -> str:
+        """Do a task."""
+        ran.append(task)
+        return "done"
+
+    calls = [(Call("work", {"task": task}, task),) for task in ("one", "two", "three")]
+    agent = guard(make_agent(*calls, "done", tools=[work]), hooks)
+
+    async def read_one_event() -> None:
+        stream: Any = Runner.run_streamed(agent, "go").stream_events()
+        await anext(stream)
+        await stream.aclose()
+        # More than the rounds of the loop that all three calls take.
+        for _ in range(1000):
+            await asyncio.sleep(0)
+
+    asyncio.run(read_one_event())
+    assert "three" not in ran
+    assert events[-1] == "post-session"
+
+
 def test_a_streamed_run_that_is_cancelled_by_its_result_ends_its_session(hooks: Hooks) -> None:
     hooks.add("post-session", lambda context: ran.append(context.event))
     agent = guard(make_agent("one two three"), hooks)

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
+from pydantic_ai import (
+    Agent,
+    ApprovalRequired,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelRetry,
+    RunContext,
+    TextOutput,
+    ToolOutput,
+    UnexpectedModelBehavior,
+)
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -20,7 +30,7 @@ from pydantic_ai.toolsets import ExternalToolset
 from boathook import Hooks, Outcome, ToolContext
 from boathook.bridges.pydantic_ai import Guarded
 from boathook.errors import Blocked, BridgeError, Stopped
-from tests.bridges.adapter import Call, Script
+from tests.bridges.adapter import ASSISTANT, Call, Script
 from tests.bridges.adapters.pydantic_ai import PydanticAI, make_model, read_messages
 from tests.bridges.stage import Stage, call_bash
 
@@ -99,6 +109,111 @@ def test_hooks_look_at_what_another_capability_made_of_a_call(hooks: Hooks, is_f
     assert "rm is not allowed here" in find_result(script)
 
 
+class InPlaceRewriter(AbstractCapability[Any]):
+    """A capability that changes the arguments of a call in the same dictionary."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        args["command"] = "rm -r build"
+        return args
+
+
+def test_hooks_look_again_if_another_capability_changed_the_arguments_in_place(hooks: Hooks) -> None:
+    hooks.before_tool(no_rm)
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("ls"),), "done")
+    run_agent(script, Guarded(hooks), InPlaceRewriter(), tools=stage.tools)
+    assert stage.ran == []
+    assert "rm is not allowed here" in find_result(script)
+
+
+# Output functions
+
+OUTPUT_FORMS = {
+    "function": lambda bash, other: bash,
+    "list": lambda bash, other: [bash, other],
+    "tool": lambda bash, other: ToolOutput(bash, name="bash"),
+    "text": lambda bash, other: TextOutput(bash),
+}
+
+
+def run_output_function(
+    form: str, *capabilities: Any, command: str = "rm -r build"
+) -> tuple[list[str], list[str], Any]:
+    """Run an agent whose output is made by a function; return the commands that ran, what the model read, and the output."""
+    ran: list[str] = []
+    read: list[str] = []
+
+    def bash(command: str) -> str:
+        ran.append(command)
+        return f"ran {command}"
+
+    def other(number: int) -> int:
+        return number
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        read[:] = [message.text for message in read_messages(messages)[1:] if message.role != ASSISTANT]
+        text = "ls" if read else command
+        if form == "text":
+            return ModelResponse(parts=[TextPart(text)])
+        return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, {"command": text}, f"o{len(read)}")])
+
+    output_type: Any = OUTPUT_FORMS[form](bash, other)
+    agent: Any = Agent(FunctionModel(reply), output_type=output_type, capabilities=list(capabilities))
+    return ran, read, asyncio.run(agent.run("go")).output
+
+
+@pytest.mark.parametrize("form", OUTPUT_FORMS)
+def test_a_function_that_makes_the_output_has_hooks_and_the_model_reads_why_it_was_blocked(
+    hooks: Hooks, form: str
+) -> None:
+    hooks.before_tool(match="bash")(no_rm)
+    ran, read, output = run_output_function(form, Guarded(hooks))
+    assert (ran, output) == (["ls"], "ran ls")
+    assert "rm is not allowed here" in read[0]
+
+
+@pytest.mark.parametrize("form", OUTPUT_FORMS)
+def test_hooks_change_the_arguments_and_the_result_of_an_output_function(hooks: Hooks, form: str) -> None:
+    hooks.before_tool(lambda context: context.replace(args={"command": "git status"}))
+    hooks.after_tool(lambda context: context.replace(result=context.result.upper()))
+    assert run_output_function(form, Guarded(hooks)) == (["git status"], [], "RAN GIT STATUS")
+
+
+def test_an_output_function_with_several_arguments_has_hooks(hooks: Hooks) -> None:
+    seen: list[Any] = []
+    hooks.before_tool(lambda context: seen.append((context.name, dict(context.args))))
+
+    def move(ctx: RunContext[None], source: str, target: str) -> str:
+        return f"{source} is {target} now"
+
+    reply = ModelResponse(parts=[ToolCallPart("final_result", {"source": "a", "target": "b"}, "o1")])
+    agent = Agent(FunctionModel(lambda messages, info: reply), output_type=move, capabilities=[Guarded(hooks)])
+    assert asyncio.run(agent.run("go")).output == "a is b now"
+    assert seen == [("move", {"source": "a", "target": "b"})]
+
+
+class OutputRewriter(AbstractCapability[Any]):
+    """A capability that changes the argument of an output function."""
+
+    async def before_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any) -> Any:
+        return "rm -r dist"
+
+
+def test_hooks_look_again_if_another_capability_changed_what_an_output_function_gets(hooks: Hooks) -> None:
+    hooks.before_tool(no_rm)
+    with pytest.raises(UnexpectedModelBehavior):
+        run_output_function("function", Guarded(hooks), OutputRewriter(), command="ls")
+
+
+def test_a_question_about_an_output_function_is_a_block(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?") if "rm" in context.args["command"] else None)
+    ran, read, _ = run_output_function("function", Guarded(hooks))
+    assert ran == ["ls"]
+    assert "sure?" in read[0]
+
+
 def test_a_question_is_answered_at_once_by_a_capability_that_answers_them(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: Outcome.ask("sure?"))
     counted: list[str] = []
@@ -152,6 +267,51 @@ def test_a_run_that_another_process_began_goes_on_and_the_person_is_not_asked_ag
     results = DeferredToolResults(approvals={"call-1": True})
     last = asyncio.run(agent.run(message_history=first.all_messages(), deferred_tool_results=results))
     assert (last.output, stage.ran) == ("done", ["git push"])
+
+
+@pytest.mark.parametrize("is_parallel", [True, False])
+def test_an_approval_counts_once(hooks: Hooks, is_parallel: bool) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    script = Script((call_bash("git push"),), "done", "done again")
+    agent: Agent[None, Any] = Agent(
+        make_model(script), tools=stage.tools, output_type=[str, DeferredToolRequests], capabilities=[Guarded(hooks)]
+    )
+
+    async def resume(messages: list[ModelMessage]) -> None:
+        results = DeferredToolResults(approvals={"call-1": True})
+        await agent.run(message_history=messages, deferred_tool_results=results)
+
+    async def run_all() -> None:
+        paused = (await agent.run("go")).all_messages()
+        if is_parallel:
+            await asyncio.gather(resume(paused), resume(paused))
+        else:
+            await resume(paused)
+            await resume(paused)
+
+    asyncio.run(run_all())
+    assert stage.ran == ["git push"]
+    read = [message.text for request in script.requests for message in request]
+    assert any("it counts once" in text for text in read)
+
+
+def test_hooks_see_the_dependencies_of_the_request_that_goes_on(hooks: Hooks) -> None:
+    seen: list[str] = []
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    hooks.after_tool(lambda context: seen.append(context.state.deps))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    agent: Agent[str, Any] = Agent(
+        make_model(Script((call_bash("git push"),), "done")),
+        deps_type=str,
+        tools=stage.tools,
+        output_type=[str, DeferredToolRequests],
+        capabilities=[Guarded(hooks)],
+    )
+    paused = asyncio.run(agent.run("go", deps="first request")).all_messages()
+    results = DeferredToolResults(approvals={"call-1": True})
+    asyncio.run(agent.run(message_history=paused, deferred_tool_results=results, deps="second request"))
+    assert seen == ["second request"]
 
 
 def test_an_answer_with_other_arguments_is_seen_by_the_hooks(hooks: Hooks) -> None:
@@ -229,6 +389,61 @@ def test_arguments_that_are_objects_stay_objects_and_new_ones_are_made(hooks: Ho
     call = Call("draw", {"start": {"x": 1, "y": 2}, "end": {"x": 3, "y": 4}})
     run_agent(Script((call,), "done"), Guarded(hooks), tools=[draw])
     assert seen == [Point(x=1, y=2), Point(x=5, y=6)]
+
+
+class NewFile(BaseModel):
+    path: str
+    content: str
+
+
+def no_etc(context: ToolContext) -> Outcome | None:
+    paths = [write.path for write in context.writes]
+    return Outcome.block(f"not there: {paths[0]}") if paths and paths[0].startswith("/etc/") else None
+
+
+def test_hooks_see_the_fields_of_a_tool_that_takes_one_object(hooks: Hooks) -> None:
+    hooks.before_tool(match="WriteFile")(no_etc)
+    ran: list[NewFile] = []
+
+    def write_file(file: NewFile) -> str:
+        ran.append(file)
+        return "written"
+
+    calls = [Call("write_file", {"path": path, "content": "x"}, path) for path in ("/etc/x", "notes.txt")]
+    run_agent(script := Script(tuple(calls), "done"), Guarded(hooks), tools=[write_file])
+    assert ran == [NewFile(path="notes.txt", content="x")]
+    assert "not there: /etc/x" in find_result(script, "/etc/x")
+
+
+def test_a_hook_changes_a_field_of_the_one_object_that_a_tool_takes(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: context.replace(args={**context.args, "path": "safe.txt"}))
+    ran: list[NewFile] = []
+
+    def write_file(file: NewFile) -> str:
+        ran.append(file)
+        return "written"
+
+    run_agent(
+        Script((Call("write_file", {"path": "/etc/x", "content": "x"}),), "done"), Guarded(hooks), tools=[write_file]
+    )
+    assert ran == [NewFile(path="safe.txt", content="x")]
+
+
+def test_hooks_see_the_fields_of_the_one_object_that_an_output_function_takes(hooks: Hooks) -> None:
+    hooks.before_tool(match="WriteFile")(no_etc)
+    ran: list[NewFile] = []
+
+    def write_file(file: NewFile) -> str:
+        ran.append(file)
+        return "written"
+
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        path = "/etc/x" if len(messages) == 1 else "notes.txt"
+        return ModelResponse(parts=[ToolCallPart("final_result", {"path": path, "content": "x"}, path)])
+
+    agent = Agent(FunctionModel(reply), output_type=write_file, capabilities=[Guarded(hooks)])
+    assert asyncio.run(agent.run("go")).output == "written"
+    assert ran == [NewFile(path="notes.txt", content="x")]
 
 
 def test_arguments_of_a_hook_that_the_tool_does_not_take_are_a_failed_call(hooks: Hooks) -> None:

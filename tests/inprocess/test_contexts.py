@@ -7,6 +7,7 @@ import enum
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -258,7 +259,35 @@ def test_json_values_stay_as_they_are_and_are_copied(value):
     assert answer is not value or not isinstance(value, dict | list)
 
 
+@dataclasses.dataclass
+class NewFile:
+    path: str
+    content: str = dataclasses.field(default="", repr=False)
+    parent: Any = None
+
+
+class Model:
+    """What pydantic's models look like, which need not be installed."""
+
+    model_fields: ClassVar[dict[str, None]] = {"path": None, "absent": None}
+
+    def __init__(self, path, **extra):
+        self.path, self.model_extra = path, extra
+
+
+class RootModel(Model):
+    __pydantic_root_model__ = True
+
+    def __init__(self, root):
+        self.root = root
+
+
 CONVERTED = {
+    "a dataclass, also what its repr hides": (NewFile("/x", "key"), {"path": "/x", "content": "key", "parent": None}),
+    "a model": ([Model("/x")], [{"path": "/x", "absent": None}]),
+    "a model with more than its fields": (Model("/x", mode=5), {"path": "/x", "absent": None, "mode": 5}),
+    "a model of one value": (RootModel([Model(5)]), [{"path": 5, "absent": None}]),
+    "a class": (NewFile, str(NewFile)),
     "a path": (Path("/x"), "/x"),
     "bytes": (b"a", "b'a'"),
     "an exception": (FAULT, "broken"),
@@ -281,6 +310,9 @@ def test_a_value_that_holds_itself_is_written_once():
     circle = {"name": "a"}
     circle["self"] = [circle, circle]
     assert to_json_value(circle) == {"name": "a", "self": ["…", "…"]}
+    file = NewFile("/x")
+    file.parent = file
+    assert to_json_value(file) == {"path": "/x", "content": "", "parent": "…"}
     twice = [1]
     assert to_json_value([twice, twice]) == [[1], [1]]
 

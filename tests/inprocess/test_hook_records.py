@@ -54,6 +54,24 @@ def test_the_async_form_writes_the_same_record(hooks, project):
     assert run["ms"] >= 0
 
 
+@pytest.mark.parametrize("method", ["tool", "decide", "before"])
+def test_a_call_that_is_refused_because_two_of_its_keys_differ_is_recorded(hooks, project, method):
+    call = ToolCall("run_bash", {"cmd": "ls", "command": "rm -r build"}, "c1")
+    fields = (pytest.fail,) if method == "tool" else ()
+    outcome = getattr(hooks.run("s1"), method)(call, *fields)
+    assert not outcome.proceeds
+    (record,) = read_records(project)
+    assert (record["decision"], record["reasons"], record["hooks"]) == ("block", [outcome.reason], [])
+    assert "the keys 'cmd' and 'command' differ" in project.run("why").stdout
+
+
+def test_a_call_after_a_stop_is_not_recorded(hooks, project):
+    hooks.before_tool(lambda context: Outcome.stop("enough"))
+    run = hooks.run("s1")
+    assert [run.tool(CALL, pytest.fail).is_stopped for _ in range(2)] == [True, True]
+    assert len(read_records(project)) == 1
+
+
 def test_changes_of_a_python_hook_are_recorded(hooks, project):
     hooks.before_tool(lambda context: context.replace(args={"cmd": "ls"}))
     hooks.after_tool(lambda context: context.replace(result="***").add_context("hidden"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -454,6 +455,91 @@ def test_an_unknown_call_cannot_end_by_its_id_alone(do, hooks, events):
         do(run, "after", "c1", "x")
     assert do(run, "after", LS, "x").text == "x"
     assert events == ["post-tool-call"]
+
+
+def test_a_call_with_the_id_of_an_open_call_of_another_tool_is_refused(do, hooks):
+    hooks.after_tool(match="read_file")(lambda context: context.replace(result="***"))
+    run = hooks.run()
+    read, echo = ToolCall("read_file", {"path": "key"}, "x"), ToolCall("echo", {"text": "1"}, "x")
+    assert do(run, "before", read).proceeds
+    refused = do(run, "before", echo)
+    assert not refused.proceeds
+    assert "a call of read_file with the same id 'x' is open" in refused.reason
+    # In any order of the ends.
+    assert do(run, "after", echo, "refused").result == "refused"
+    assert do(run, "after", read, "hunter2").result == "***"
+    assert do(run, "before", echo).proceeds
+
+
+def test_the_end_of_a_refused_call_is_not_that_of_an_open_call_with_the_same_id(do, hooks):
+    hooks.before_tool(lambda context: Outcome.block("no") if context.args["path"] == "b" else None)
+    hooks.after_tool(lambda context: context.replace(result="***"))
+    run = hooks.run()
+    first, second = (ToolCall("read_file", {"path": path}, "x") for path in "ab")
+    assert [do(run, "before", call).proceeds for call in (first, second)] == [True, False]
+    assert do(run, "after", second, "no").result == "no"
+    assert do(run, "after", first, "hunter2").result == "***"
+
+
+def yield_two(call):
+    yield 1
+    yield 2
+
+
+async def yield_two_async(call):
+    yield 1
+    yield 2
+
+
+def use_stream(run: AgentRun, way: str, most: int) -> None:
+    """Read a stream that a tool of a run returns, up to a number of parts."""
+    if way == "sync":
+        stream = run.tool(LS, yield_two).result
+        for _ in range(most):
+            next(stream, None)
+        stream.close()
+        return
+
+    async def read() -> None:
+        stream = (await run.atool(LS, yield_two_async)).result
+        for _ in range(most):
+            await anext(stream, None)
+        await stream.aclose()
+
+    asyncio.run(read())
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("most", [1, 3], ids=["a part of it", "all of it"])
+def test_a_stop_after_a_stream_ends_the_run(hooks, way, most):
+    hooks.after_tool(lambda context: Outcome.stop("enough"))
+    run = hooks.run()
+    # Only who reads it all can get the error.
+    with suppress(Stopped):
+        use_stream(run, way, most)
+    assert run.is_stopped
+    assert run.stop_reason == "enough"
+    assert not run.tool(LS, lambda call: "ran").has_run
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_texts_and_values_of_hooks_after_a_stream_are_kept_once(hooks, way):
+    hooks.before_tool(lambda context: context.add_context("before").add_message("begins"))
+    hooks.after_tool(lambda context: context.add_context("after").add_message("ends").with_metadata("parts", 2))
+    run = hooks.run()
+    use_stream(run, way, 3)
+    assert run.take_context() == ("before", "after")
+    assert run.take_messages() == ("begins", "ends")
+    assert run.metadata == {"parts": 2}
+
+
+def test_a_stop_after_the_stream_of_a_guarded_function_ends_the_run(hooks):
+    hooks.after_tool(lambda context: Outcome.stop("enough"))
+    count = hooks.guard(lambda: yield_two(LS), name="count")
+    with hooks.run() as run:
+        with pytest.raises(Stopped):
+            list(count())
+        assert run.is_stopped
 
 
 def test_middleware_around_tools_is_refused_where_the_host_makes_the_calls(do, hooks):

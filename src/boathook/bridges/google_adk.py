@@ -347,7 +347,7 @@ class BoathookPlugin(BasePlugin):
         call = invocation.calls.pop(id(tool_context), None)
         if call is None:
             return None
-        outcome = await invocation.run.aafter(call.id, result)
+        outcome = await invocation.run.aafter(call, result)
         outcome.raise_stop()
         changed = outcome.result
         if outcome.objection and isinstance(changed, str):
@@ -367,7 +367,7 @@ class BoathookPlugin(BasePlugin):
         if call is None:
             return None
         run, cause = invocation.run, error.__cause__
-        outcome = await run.aafter_failure(call.id, error)
+        outcome = await run.aafter_failure(call, error)
         if run.is_stopped:
             raise Stopped(run.stop_reason) from error
         if isinstance(cause, Blocked):

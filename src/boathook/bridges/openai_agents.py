@@ -12,7 +12,8 @@ import copy
 import dataclasses
 import json
 import weakref
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from contextvars import ContextVar
 from typing import Any, TypeVar, Unpack
 
@@ -552,8 +553,9 @@ class _GuardedStream(RunResultStreaming):
 
     async def stream_events(self) -> AsyncIterator[Any]:
         """Run the agent, and return its events as they come."""
-        async for event in self._guarded.stream(self):
-            yield event
+        async with aclosing(self._guarded.stream(self)) as events:
+            async for event in events:
+                yield event
 
     def to_state(self) -> RunState[Any]:
         """Return the state from which the run goes on."""
@@ -580,7 +582,7 @@ class _StreamedRun:
         if self._inner is not None:
             self._inner.cancel(mode)
 
-    async def stream(self, result: _GuardedStream) -> AsyncIterator[Any]:
+    async def stream(self, result: _GuardedStream) -> AsyncGenerator[Any, None]:
         if self._has_begun:
             if self._inner is not None and self._inner.is_complete:
                 return
@@ -600,6 +602,9 @@ class _StreamedRun:
             if self._is_cancelled:
                 await state.run.acancel()
         except BaseException as error:
+            if self._inner is not None and not isinstance(error, Exception):
+                # The events are read no further, but the SDK's task would go on and call tools after the end of the session.
+                self._inner.cancel()
             raised = await state.end(error)
             if raised is error:
                 raise

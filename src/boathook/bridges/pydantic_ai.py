@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, Unpack, get_args
 
 from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.core.json_text import is_same_json
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import ToolOutcome
 
@@ -27,9 +30,10 @@ from pydantic import ValidationError
 from pydantic_ai import AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.agent import AbstractAgent, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ModelRequest, ToolCallPart, UserPromptPart
 from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.output import OutputContext
 from pydantic_graph import End
 
 # The run whose tool is being called: an agent that runs in there is a subagent.
@@ -39,6 +43,8 @@ _TOOL_SEARCH = "tool_search"
 # The last node of `run_stream`, which is not public.
 _END_OF_STREAM = "SetFinalResult"
 _NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
+_MAX_USED_ANSWERS = 1024
+_ANSWER_IS_USED = "the approval of this call was used already: it counts once"
 _OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
 
 
@@ -54,9 +60,11 @@ class Guarded(AbstractCapability[Any]):
     def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
         self._attachment: Attachment = attach("pydantic-ai", hooks, **options)
         self._run: AgentRun | None = None
+        # Calls whose approval was used, of all runs: the framework takes the same results of deferred calls any number of times.
+        self._used_answers: dict[tuple[str, str], None] = {}
         # The prompt as hooks left it, if they changed it.
         self._new_prompt: Any = None
-        # For each call that is being made, the arguments as hooks left them.
+        # For each call that is being made, the arguments as hooks left them, as JSON: another capability may change them in place.
         self._decided_args: dict[str, Any] = {}
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -114,6 +122,8 @@ class Guarded(AbstractCapability[Any]):
         conversation, parent = str(ctx.conversation_id), _calling_run.get()
         waiting = self._attachment.hooks.find_run(conversation)
         if waiting is not None:
+            # The program may go on in another request, with other dependencies.
+            waiting.state = ctx
             return waiting.resume()
         if parent is not None and parent.is_session_open:
             name = ctx.agent.name if ctx.agent is not None else None
@@ -188,21 +198,40 @@ class Guarded(AbstractCapability[Any]):
         run = self.run
 
         async def execute(decided: ToolCall) -> Any:
-            final = _validate_args(ctx, decided, args)
-            self._decided_args[call.tool_call_id] = final
-            token = _calling_run.set(run)
-            try:
-                return await handler(final)
-            finally:
-                _calling_run.reset(token)
-                self._decided_args.pop(call.tool_call_id, None)
+            final = _validate_args(ctx, decided, made, args)
+            return await self._call_handler(call.tool_call_id, final, handler)
 
-        made = ToolCall(call.tool_name, args, call.tool_call_id)
+        made = ToolCall(call.tool_name, _read_args(tool_def, args), call.tool_call_id)
         # A tool that needs approval itself was asked about without the question of a hook.
+        key = (str(ctx.conversation_id), call.tool_call_id)
         if ctx.tool_call_approved and (run.find_question(made) or tool_def.kind != "unapproved"):
+            self._use_answer(key)
             run.answer_call(made, is_allowed=True)
-        outcome = await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred))
-        return self._read_outcome(outcome)
+        try:
+            return self._read_outcome(await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred)))
+        except ApprovalRequired:
+            # A new question, so a new answer.
+            self._used_answers.pop(key, None)
+            raise
+
+    def _use_answer(self, key: tuple[str, str]) -> None:
+        if key in self._used_answers:
+            raise ToolFailed(_ANSWER_IS_USED)
+        self._used_answers[key] = None
+        while len(self._used_answers) > _MAX_USED_ANSWERS:
+            del self._used_answers[next(iter(self._used_answers))]
+
+    async def _call_handler(self, call_id: str, final: Any, handler: Any) -> Any:
+        self._decided_args[call_id] = to_json_value(final)
+        token = _calling_run.set(self.run)
+        try:
+            return await handler(final)
+        finally:
+            _calling_run.reset(token)
+            self._decided_args.pop(call_id, None)
+
+    def _is_decided(self, call_id: str, value: Any) -> bool:
+        return call_id in self._decided_args and is_same_json(self._decided_args[call_id], to_json_value(value))
 
     def _read_outcome(self, outcome: ToolOutcome) -> Any:
         if outcome.ask is not None:
@@ -222,20 +251,110 @@ class Guarded(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         """Let hooks look again if another capability changed the arguments after them."""
-        if args is self._decided_args.get(call.tool_call_id):
+        if self._is_decided(call.tool_call_id, args):
             return args
-        changed = ToolCall(call.tool_name, args, f"{call.tool_call_id}, changed")
+        changed = ToolCall(call.tool_name, _read_args(tool_def, args), f"{call.tool_call_id}, changed")
         outcome = await self.run.adecide(changed)
         outcome.raise_stop()
         if not outcome.proceeds:
             raise ToolFailed(outcome.reason)
-        return _validate_args(ctx, outcome.call, args)
+        return _validate_args(ctx, outcome.call, changed, args)
+
+    # Functions that make the output: the model calls them, too, and the run ends with their result.
+
+    async def wrap_output_process(
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: Any
+    ) -> Any:
+        """Call a function that makes the output with its hooks around it; the model reads why it was blocked."""
+        if not output_context.has_function:
+            return await handler(output)
+        made, key = _make_output_call(ctx, output_context, output)
+
+        async def execute(decided: ToolCall) -> Any:
+            return await self._call_handler(made.id, _read_output_args(decided, made, key, output), handler)
+
+        # The framework has no approvals for these functions.
+        outcome = await self.run.atool(made, execute, can_ask=False)
+        outcome.raise_stop()
+        if outcome.error is not None:
+            raise outcome.error
+        if not outcome.proceeds:
+            raise ModelRetry(outcome.reason)
+        return outcome.result
+
+    async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
+        """Let hooks look again if another capability changed the arguments of an output function after them."""
+        made, key = _make_output_call(ctx, output_context, output)
+        if not output_context.has_function or self._is_decided(made.id, output):
+            return output
+        outcome = await self.run.adecide(dataclasses.replace(made, id=f"{made.id}, changed"), can_ask=False)
+        outcome.raise_stop()
+        if not outcome.proceeds:
+            raise ModelRetry(outcome.reason)
+        return _read_output_args(outcome.call, made, key, output)
 
 
-def _validate_args(ctx: RunContext[Any], call: ToolCall, before: dict[str, Any]) -> dict[str, Any]:
+def _make_output_call(ctx: RunContext[Any], context: OutputContext, output: Any) -> tuple[ToolCall, str]:
+    """Return the call of an output function, and the name of its argument if it has only one: the framework unpacks that."""
+    call = context.tool_call
+    name = context.function_name or (call.tool_name if call is not None else "output")
+    call_id = call.tool_call_id if call is not None else f"output of {ctx.run_id}"
+    names = _list_parameters(ctx, context.function_name)
+    if not names and context.object_def is not None:
+        names = [*context.object_def.json_schema.get("properties", {})]
+    fields = to_json_value(output)
+    if isinstance(fields, dict):
+        return ToolCall(name, output if isinstance(output, dict) else fields, call_id), ""
+    key = names[0] if len(names) == 1 else "output"
+    return ToolCall(name, {key: output}, call_id), key
+
+
+def _list_parameters(ctx: RunContext[Any], function_name: str | None) -> list[str]:
+    """Return the arguments of an output function of the agent that the model gives; none if the function is not known."""
+    outputs = _list_functions(ctx.agent.output_type) if ctx.agent is not None else ()
+    function = next((each for each in outputs if getattr(each, "__name__", None) == function_name), None)
+    if function is None:
+        return []
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if "RunContext" not in str(each.annotation)]
+
+
+def _list_functions(output: Any) -> Iterator[Callable[..., Any]]:
+    for each in _list_types(output):
+        marked = [getattr(each, name, None) for name in ("output", "outputs", "output_function")]
+        if not isinstance(each, type) and any(marked):
+            yield from _list_functions(list(filter(None, marked)))
+        elif callable(each) and not isinstance(each, type):
+            yield each
+
+
+def _read_output_args(decided: ToolCall, made: ToolCall, key: str, output: Any) -> Any:
+    """Return the arguments of an output function as hooks left them, in the shape that the framework takes."""
+    before, after = dict(made.args), dict(decided.args)
+    if is_same_json(to_json_value(before), to_json_value(after)):
+        return output
+    is_same_shape = before.keys() == after.keys() and all(type(before[name]) is type(after[name]) for name in before)
+    if not is_same_shape or not (key or isinstance(output, dict)):
+        raise ModelRetry(f"a hook changed the arguments of {made.name}, and the function does not take them")
+    return after[key] if key else after
+
+
+def _read_args(tool_def: ToolDefinition, args: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments as the model gives them: if a tool takes one object, these are its fields."""
+    fields = to_json_value(next(iter(args.values()))) if len(args) == 1 else None
+    if not isinstance(fields, dict):
+        return args
+    known = tool_def.parameters_json_schema.get("properties", {}).keys()
+    return args if args.keys() <= known and fields.keys() != known else fields
+
+
+def _validate_args(ctx: RunContext[Any], call: ToolCall, made: ToolCall, args: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that hooks left as the tool takes them: they may have put JSON in place of an object."""
+    before = made.args
     if call.args.keys() == before.keys() and all(call.args[name] is value for name, value in before.items()):
-        return before
+        return args
+    if before is not args and is_same_json(to_json_value(call.args), before):
+        return args
     tools = ctx.tool_manager.tools if ctx.tool_manager is not None else None
     tool = (tools or {}).get(call.name)
     if tool is None:

@@ -90,7 +90,8 @@ async def _run_guarded(
         raise Stopped(active.stop_reason)
     else:
         context = active.make_call_context(call)
-    outcome = await run_tool(driver, hooks.stack, context, operation)
+    report = None if active is None else active.accept_stream
+    outcome = await run_tool(driver, hooks.stack, context, operation, report=report)
     if active is None:
         log_messages(outcome)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -25,15 +26,34 @@ def _convert(value: Any, parents: tuple[int, ...]) -> Any:
         return value if value.bit_length() < _MAX_INT_BITS else hex(value)
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
-    if not isinstance(value, Mapping | list | tuple | set | frozenset) or len(parents) == _MAX_VALUE_DEPTH:
+    if len(parents) == _MAX_VALUE_DEPTH:
         return _describe(value)
     if id(value) in parents:
         return "…"
     parents = (*parents, id(value))
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+        fields = _read_fields(value)
+        return _describe(value) if fields is value else _convert(fields, parents)
     if isinstance(value, Mapping):
         return _convert_mapping(value, parents)
     items = [_convert(item, parents) for item in value]
     return sorted(items, key=dumps) if isinstance(value, set | frozenset) else items
+
+
+def _read_fields(value: Any) -> Any:
+    """Return the fields of a dataclass or a pydantic model, because a guard must see each of them; other values as they are."""
+    kind = type(value)
+    try:
+        if dataclasses.is_dataclass(kind):
+            return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(kind)}
+        # By their attributes, because pydantic need not be installed. `model_dump` would leave out fields.
+        if isinstance(names := getattr(kind, "model_fields", None), Mapping):
+            if getattr(kind, "__pydantic_root_model__", False):
+                return value.root
+            return {name: getattr(value, name, None) for name in names} | (getattr(value, "model_extra", None) or {})
+    except Exception:  # noqa: BLE001  (a field may be a property that fails)
+        return value
+    return value
 
 
 def _convert_mapping(value: Mapping[Any, Any], parents: tuple[int, ...]) -> dict[str, Any]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from boathook.inprocess.drivers import Driver
     from boathook.inprocess.stack import Stack
 
+# Takes what hooks decided when a stream ended, and the context that they were given when it began.
+Report = Callable[[Outcome[ToolContext], ToolContext], object]
 Permit = Callable[[ToolContext], Awaitable[tuple[Outcome, ToolContext]]]
 
 
@@ -41,9 +43,10 @@ async def run_tool(
     *,
     memory: CallMemory | None = None,
     passes: tuple[type[BaseException], ...] = (),
+    report: Report | None = None,
 ) -> Outcome[ToolContext]:
     # In an event loop the operation may be async. `permit` decides about calls that no hook allowed. Errors in `passes` are not
-    # failures of the tool.
+    # failures of the tool. `report` gets the outcome of a stream, which ends after this.
 
     raised_at_once: tuple[type[BaseException], ...] = (Stopped, *passes)
 
@@ -64,9 +67,9 @@ async def run_tool(
         except Exception as error:  # noqa: BLE001  (the error is the result)
             return await process_after(final.after_failure(error, measure_ms(started)))
         if inspect.isgenerator(result):
-            return Outcome(context=final.after(_stream(stack, final, result, started)))
+            return Outcome(context=final.after(_stream(_StreamEnd(stack, final, started, report), result)))
         if driver.in_loop and inspect.isasyncgen(result):
-            return Outcome(context=final.after(_astream(stack, final, result, started)))
+            return Outcome(context=final.after(_astream(_StreamEnd(stack, final, started, report), result)))
         return await process_after(final.after(result, measure_ms(started)))
 
     async def process_after(after: ToolContext) -> Outcome:
@@ -144,26 +147,53 @@ class _RecordedStream(Generator[Any, Any, Any]):
         self._stream.close()
 
 
-def _stream(
-    stack: Stack, context: ToolContext, stream: Generator[Any, Any, Any], started: float
-) -> Generator[Any, Any, Any]:
+@dataclass(frozen=True, slots=True)
+class _StreamEnd:
+    """The events after a stream."""
+
+    stack: Stack
+    context: ToolContext
+    started: float
+    report: Report | None
+
+    def make_after(self, parts: list[Any]) -> ToolContext:
+        return self.context.after(tuple(parts), measure_ms(self.started))
+
+    def make_failure(self, error: BaseException) -> ToolContext:
+        return self.context.after_failure(error, measure_ms(self.started))
+
+    def process(self, after: ToolContext) -> Outcome[ToolContext]:
+        return self.note(self.stack.process(after))
+
+    async def aprocess(self, after: ToolContext) -> Outcome[ToolContext]:
+        return self.note(await self.stack.aprocess(after))
+
+    def note(self, outcome: Outcome[ToolContext]) -> Outcome[ToolContext]:
+        if self.report is not None:
+            self.report(outcome, self.context)
+        return outcome
+
+    def note_stop(self, stop: Stopped) -> None:
+        self.note(Outcome.stop(stop.reason).replace(context=self.context))
+
+
+def _stream(end: _StreamEnd, stream: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     recorded = _RecordedStream(stream)
     try:
         value = yield from recorded
     except GeneratorExit:
-        stack.process(context.after(tuple(recorded.parts), measure_ms(started)))
+        end.process(end.make_after(recorded.parts))
         raise
-    except Stopped:
+    except Stopped as stop:
+        end.note_stop(stop)
         raise
     except Exception as error:  # noqa: BLE001
-        raise _add_objection(stack.process(context.after_failure(error, measure_ms(started))), error)  # noqa: B904
-    _check_stream_end(stack.process(context.after(tuple(recorded.parts), measure_ms(started))), recorded.parts)
+        raise _add_objection(end.process(end.make_failure(error)), error)  # noqa: B904
+    _check_stream_end(end.process(end.make_after(recorded.parts)), recorded.parts)
     return value
 
 
-async def _astream(
-    stack: Stack, context: ToolContext, stream: AsyncGenerator[Any, Any], started: float
-) -> AsyncGenerator[Any, Any]:
+async def _astream(end: _StreamEnd, stream: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
     parts: list[Any] = []
     try:
         async with aclosing(stream):
@@ -171,13 +201,14 @@ async def _astream(
                 parts.append(part)
                 yield part
     except GeneratorExit:
-        await stack.aprocess(context.after(tuple(parts), measure_ms(started)))
+        await end.aprocess(end.make_after(parts))
         raise
-    except Stopped:
+    except Stopped as stop:
+        end.note_stop(stop)
         raise
     except Exception as error:  # noqa: BLE001
-        raise _add_objection(await stack.aprocess(context.after_failure(error, measure_ms(started))), error)  # noqa: B904
-    _check_stream_end(await stack.aprocess(context.after(tuple(parts), measure_ms(started))), parts)
+        raise _add_objection(await end.aprocess(end.make_failure(error)), error)  # noqa: B904
+    _check_stream_end(await end.aprocess(end.make_after(parts)), parts)
 
 
 def _check_stream_end(outcome: Outcome[ToolContext], parts: list[Any]) -> None:

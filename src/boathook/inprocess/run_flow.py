@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.core.event import SPELLINGS
 from boathook.core.outcome import Decision, Outcome
+from boathook.core.verdict import Verdict
 from boathook.errors import Stopped
-from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater
+from boathook.inprocess.call_memory import AskLater
 from boathook.inprocess.contexts import (
     Context,
     ExecutionContext,
@@ -19,6 +20,7 @@ from boathook.inprocess.contexts import (
     StopContext,
     SubagentContext,
 )
+from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.operations import ToolCall, measure_ms, run_tool
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome, make_run_outcome, make_tool_outcome
 
@@ -127,10 +129,16 @@ class RunFlow:
         run = self.run
         opened = run.open_call(call, can_ask=can_ask)
         if isinstance(opened, ToolOutcome):
-            return opened
+            return await self._record_refusal(opened)
         try:
             outcome = await run_tool(
-                self._driver, run.stack, opened.context, operation, memory=opened.memory, passes=passes
+                self._driver,
+                run.stack,
+                opened.context,
+                operation,
+                memory=opened.memory,
+                passes=passes,
+                report=run.accept_stream,
             )
         except AskLater as later:
             return run.keep_question(opened, later)
@@ -147,6 +155,17 @@ class RunFlow:
         run.close_call(opened, is_over=True)
         return run.accept(make_tool_outcome(outcome), opened.context)
 
+    async def _record_refusal(self, refused: ToolOutcome) -> ToolOutcome:
+        """Record a call that no hook was asked about, because its input is unclear; what comes after a stop is not recorded."""
+        stack = self.run.stack
+        if stack.engine is not None and stack.is_recorded and not refused.is_stopped:
+            event = refused.context.to_event()
+            verdict = Verdict(event, event, Outcome.block(refused.reason))
+            error_message = await self._driver.record(stack.engine, verdict, 0.0)
+            if error_message:
+                LOGGER.warning("%s", error_message)
+        return refused
+
     async def decide(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
         """Ask the hooks about a call that is made later, if at all; when it is made, they do not run again."""
         return await self._decide(call, can_ask=can_ask, is_made=False)
@@ -160,7 +179,7 @@ class RunFlow:
         run = self.run
         opened = run.open_call(call, can_ask=can_ask)
         if isinstance(opened, ToolOutcome):
-            return opened
+            return await self._record_refusal(opened)
         try:
             outcome = await self._driver.process_call(run.stack, opened.context, None, opened.memory)
         except AskLater as later:
@@ -174,10 +193,12 @@ class RunFlow:
             run.close_call(opened)
             return decided
         if decided.proceeds:
-            if run.start_call(opened, decided.context):
+            reason = run.start_call(opened, decided.context)
+            if not reason:
                 return decided
             run.close_call(opened)
-            return make_tool_outcome(Outcome.block(ANSWER_IS_USED).replace(context=decided.context), has_run=False)
+            run.note_refused(opened.call, decided.context)
+            return make_tool_outcome(Outcome.block(reason).replace(context=decided.context), has_run=False)
         run.close_call(opened, is_over=True)
         run.note_refused(opened.call, decided.context)
         return run.accept(decided, opened.context)

@@ -15,17 +15,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from boathook.core.json_text import dumps
-from boathook.core.outcome import Decision
+from boathook.core.json_text import dumps, is_same_json
+from boathook.core.outcome import Decision, Outcome
 from boathook.errors import BoathookError, HookError, Stopped
-from boathook.inprocess.call_memory import AskLater, CallMemory, find_changed_values
+from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater, CallMemory, find_changed_values
 from boathook.inprocess.contexts import Context, ContextFields, StateT, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.read_only import thaw_arguments
-from boathook.inprocess.run_outcome import AskRequest, RunOutcome, ToolOutcome
+from boathook.inprocess.run_outcome import AskRequest, RunOutcome, ToolOutcome, make_tool_outcome
 from boathook.system.locations import current_dir, make_absolute
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _ContextT = TypeVar("_ContextT", bound=Context)
 _OutcomeT = TypeVar("_OutcomeT", bound=RunOutcome[Any])
 _RunT = TypeVar("_RunT")
 _MAX_WAITING_RUNS = 1024
+_TEXTS = ("additional_context", "messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,10 @@ class StartedCall:
     given: ToolContext
     time: float
     is_refused: bool = False
+
+    def has_args(self, args: Mapping[str, Any]) -> bool:
+        """Whether these are the arguments of the call, as they were given or as hooks left them."""
+        return any(is_same_json(to_json_value(each.args), to_json_value(args)) for each in (self.given, self.context))
 
 
 # The run in whose block the program is: calls of guarded functions belong to it.
@@ -212,6 +217,12 @@ class RunState(Generic[StateT]):
         if outcome.is_stopped:
             self.note_end(outcome.reasons)
         return outcome
+
+    def accept_stream(self, outcome: Outcome[ToolContext], given: ToolContext) -> None:
+        """Keep what hooks did when a stream ended; `given` is the context of its begin, whose texts were kept then."""
+        context = outcome.context
+        texts = {name: getattr(context, name)[len(getattr(given, name)) :] for name in _TEXTS}
+        self.accept(make_tool_outcome(outcome.replace(context=dataclasses.replace(context, **texts))), given)
 
     def note_end(self, reasons: tuple[str, ...]) -> None:
         """Remember that a hook ended the run, also the one that a subagent works for."""
@@ -446,14 +457,19 @@ class RunState(Generic[StateT]):
         with self._lock:
             self._refused_calls[call.id] = StartedCall(context, context, time.perf_counter(), is_refused=True)
 
-    def start_call(self, opened: OpenCall, context: ToolContext) -> bool:
-        """Note that the host makes a call itself now; False if another one with the same id has used up a person's answer."""
-        if not opened.memory.claim(opened.context):
-            return False
+    def start_call(self, opened: OpenCall, context: ToolContext) -> str:
+        """Note that the host makes a call itself now; return why it must not, or ""."""
+        call_id = opened.call.id
         with self._lock:
-            self._open_calls.discard(opened.call.id)
-            self._started_calls[opened.call.id] = StartedCall(context, opened.context, time.perf_counter())
-        return True
+            other = self._started_calls.get(call_id)
+            if other is not None and other.context.name != context.name:
+                # The host may report its end by the id alone.
+                return f"a call of {other.context.name} with the same id '{call_id}' is open: give each call its own id"
+            if not opened.memory.claim(opened.context):
+                return ANSWER_IS_USED
+            self._open_calls.discard(call_id)
+            self._started_calls[call_id] = StartedCall(context, opened.context, time.perf_counter())
+        return ""
 
     def finish_call(self, call: ToolCall | str) -> StartedCall:
         """Return the call that the host has made."""
@@ -461,13 +477,22 @@ class RunState(Generic[StateT]):
         with self._lock:
             self._memories.pop(call_id, None)
             self._answers.pop(call_id, None)
-            started = self._started_calls.pop(call_id, None) or self._refused_calls.pop(call_id, None)
+            started = self._take_call(call_id, call)
         if started is not None:
             return started
         if isinstance(call, str):
             raise HookError(f"there is no open call '{call}': call `before` first, or give `after` the whole call")
         context = self.make_call_context(call)
         return StartedCall(context, context, time.perf_counter())
+
+    def _take_call(self, call_id: str, call: ToolCall | str) -> StartedCall | None:
+        stores = [each for each in (self._started_calls, self._refused_calls) if call_id in each]
+        if isinstance(call, ToolCall):
+            # A call that was refused may have the id of one that was made.
+            stores = [each for each in stores if each[call_id].context.name == call.name]
+            if len(stores) > 1 and not stores[0][call_id].has_args(call.args):
+                stores.sort(key=lambda each: not each[call_id].has_args(call.args))
+        return stores[0].pop(call_id) if stores else None
 
     def refuse_middleware(self) -> None:
         """Raise HookError if a hook is middleware around tools: it needs a host that lets the run make the calls."""
