@@ -135,7 +135,7 @@ def test_a_browser_is_started_with_a_private_file_and_without_the_ticket(
     assert f"Opening {address[1]}/ in your browser" in out
 
 
-def test_enter_at_the_terminal_gives_another_address(project: ScratchProject) -> None:
+def test_enter_at_the_terminal_prints_another_address(project: ScratchProject) -> None:
     master, slave = os.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "boathook", "page", "--no-open"],
