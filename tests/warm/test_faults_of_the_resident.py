@@ -63,7 +63,7 @@ def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(pr
     assert '"decision": "block"' in project.run("log", "--json").stdout
 
 
-def test_the_entry_asks_the_resident_only_if_its_command_says_so(project, resident, cold):
+def test_the_entry_asks_the_resident_only_if_its_command_has_the_word(project, resident, cold):
     project.write_hook("guard", script=BLOCK)
     assert cold.run(CALL, *EVENT) == (2, b"", b"no\n")
     assert cold.run(CALL, *EVENT, "--engine", "cold") == (2, b"", b"no\n")
@@ -178,7 +178,7 @@ def test_a_client_that_is_killed_ends_its_hook(project, own_client, resident):
 
 
 def test_a_fork_that_is_killed_looks_like_an_engine_that_is_killed(project, own_client):
-    project.write_hook("kill", script="kill -9 $PPID; sleep 600")
+    project.write_hook("kill", script="kill -9 $PPID; sleep 1")
     assert own_client.run(CALL, *EVENT)[0] == -signal.SIGKILL
 
 
