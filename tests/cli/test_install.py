@@ -23,6 +23,8 @@ from tests.output_validation import validate_output
 from tests.scratch_project import make_settings
 from tests.terminal import add_agents, run_boathook
 
+pytestmark = pytest.mark.installed
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 USERS = [host for host, scope in EVERYWHERE if scope == USER]
 

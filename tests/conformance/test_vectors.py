@@ -66,6 +66,7 @@ def _is_short(vector: Vector) -> bool:
     return vector.id in FIRST or crc32(vector.id.encode()) % ONE_IN == 0
 
 
+@pytest.mark.document
 @pytest.mark.parametrize("vector", [vector for vector in VECTORS if vector.id in FIRST], ids=_id)
 def test_command_line(vector: Vector) -> None:
     assert check_command(vector, run_process=_start(vector)) == []

@@ -21,6 +21,8 @@ from boathook.sources.installed_line import InstalledCommand, parse_command
 from boathook.sources.own_commands import find_own_path
 from tests.install.helpers import EVERYWHERE, context_of, file_of, install, state, target_of, uninstall
 
+pytestmark = pytest.mark.installed
+
 ENTRY = "/x/boathook/entry/hook_entry.py"
 CALL = f"{sys.executable} -I -S {ENTRY} --host claude --event PreToolUse"
 TESTS = f"[ -x {sys.executable} ] && [ -s {sys.executable} ] && [ -r {ENTRY} ] && [ -s {ENTRY} ] && exec "

@@ -40,6 +40,8 @@ from tests.install.helpers import (
 from tests.install.test_json_edit import OBJECTS
 from tests.scratch_project import make_project
 
+pytestmark = pytest.mark.installed
+
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "command", "command": "echo theirs", "timeout": 5}
 JSON_HOSTS = [(host, scope) for host, scope in EVERYWHERE if load_setup(host).format in (GROUPS, FLAT)]

@@ -39,7 +39,7 @@ echo '{"decision": "allow", "modified_input": {"command": "sh run-tests.sh --qui
     (
         *("tidy", "Removes white space at line ends of written files", "post-tool-call"),
         "matcher:\n  tool: WriteFile\ntimeout: 10000\nasync: true",
-        r"""path=$(sed -n 's/.*"path": "\([^"]*\)".*/\1/p')
+        r"""path=$(sed -n 's/.*"tool_input": {[^}]*"file_path": "\([^"]*\)".*/\1/p')
 sed 's/[[:space:]]*$//' "$path" > "$path.tidy" && mv "$path.tidy" "$path"
 echo "tidied $path"
 """,
