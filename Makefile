@@ -75,7 +75,12 @@ quick-check: $(READY) ## the quick part of check: lint, layers, generated docs
 	$(BIN)/python scripts/generate_docs.py --check
 
 check: quick-check ## lint, types, layers, generated docs
+	@$(MAKE) --no-print-directory -j2 run-mypy run-pyright
+
+run-mypy: $(READY)
 	$(BIN)/mypy
+
+run-pyright: $(READY)
 	$(BIN)/pyright
 
 PLATFORM ?= musllinux_1_2_x86_64
@@ -136,4 +141,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean
+.PHONY: help demo wheel wheel-musl test test-faults test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check run-mypy run-pyright conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean
