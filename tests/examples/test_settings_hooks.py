@@ -595,4 +595,8 @@ def test_the_first_steps_of_the_readme_work(project: ExampleProject) -> None:
         ["bash", "-euc", code], cwd=project.path, env=project.environment, capture_output=True, text=True, timeout=60
     )
     message = f".env is protected: {SECRETS}\n"
-    assert (done.stdout, done.stderr, done.returncode) == ("all good\nexit code 2\n", message, 0)
+    checked, waiting, code_line = done.stdout.splitlines()
+    assert (checked, code_line, done.stderr, done.returncode) == ("all good", "exit code 2", message, 0)
+    assert re.fullmatch(
+        r"1 hook waits for your review and does not run: PreToolUse:protect\.sh\S*\. Review: boathook trust", waiting
+    )
