@@ -307,6 +307,7 @@ def test_at_a_terminal_a_person_is_asked_once_and_once_about_other_hooks(machine
     assert everything(machine) == {**before, **ignore_cache(machine)}
 
 
+@pytest.mark.usefixtures("default_sigint")
 def test_an_interrupt_at_the_question_changes_nothing(machine):
     add_agents(machine, "claude")
     before = everything(machine)
