@@ -39,7 +39,7 @@ test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge and not browser' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm
 
 test-faults: $(READY) ## what goes wrong: every row of the fault model, the seeds of the fuzzer, the warm engine
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long' tests/faults tests/fuzz tests/warm
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not installed' tests/faults tests/fuzz tests/warm
 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
