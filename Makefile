@@ -34,7 +34,7 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 	@$(BIN)/boathook demo
 
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
-test test-faults test-documents test-installed test-remote test-bridges test-page test-long: export PYTHONDONTWRITEBYTECODE =
+test test-apart test-faults test-documents test-installed test-remote test-bridges test-page test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge and not browser' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm
 
@@ -49,6 +49,9 @@ test-long: $(READY) ## the longer tests: every vector by the command line, fault
 
 test-installed: $(READY) ## installations: the README word for word, with a wheel, in a clean home; those that are upgraded, moved, broken, repaired
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'installed and not long'
+
+test-apart: $(READY) ## test-documents, test-installed and test-remote in one run: collecting all tests takes a while
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m '(document or installed or remote) and not long'
 
 test-remote: $(READY) ## hooks that ask a model or a server, on loopback
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'remote and not long'
@@ -141,4 +144,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-faults test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check run-mypy run-pyright conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean
+.PHONY: help demo wheel wheel-musl test test-apart test-faults test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check run-mypy run-pyright conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean
