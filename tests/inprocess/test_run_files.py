@@ -270,7 +270,14 @@ def test_maps_of_names_may_have_what_only_the_program_knows():
         ({"x": "x"}, {"x": {"a": "b"}}),
         (None, {"execute": {"q": "sql"}, "weather": {"town": "city"}}),
     ):
-        NameMap(names, arguments)
+        found = NameMap(names, arguments)
+        for name, keys in (arguments or {}).items():
+            naming = found.find(name, dict.fromkeys(keys, "text"))
+            assert naming is not None
+            assert naming.keys == tuple(keys.items())
+        for name, tool in (names or {}).items():
+            naming = found.find(name, {})
+            assert (name if naming is None else naming.tool) == tool
 
 
 def test_arguments_alone_leave_the_name_of_the_tool_to_a_guess():

@@ -30,7 +30,7 @@ if __name__ == "__main__":
     package = sys.modules["boathook.entry"] = type(sys)("boathook.entry")
     package.__path__ = [top + "/entry"]
     try:
-        # Only the command itself can want it: whoever may write to the state folder could answer in place of the engine.
+        # Only the command can ask for it: a file could be made by any program of the user, which would then answer.
         if "--engine" in sys.argv and sys.argv[(sys.argv.index("--engine") + 1) % len(sys.argv)] == "warm":
             from boathook.entry.warm_client import ask_resident
 

@@ -37,7 +37,7 @@ class WarmEngineEnded(Exception):
 
 
 def ask_resident(words: "list[str]") -> None:
-    """End as the event ends; return only if nobody has accepted it, and nothing was read of the input."""
+    """End as the event ends; return only if it was not accepted, and then none of the input has been read."""
     connection = None
     try:
         connection = _connect(words[0], words[words.index("--state") + 1])

@@ -1,7 +1,7 @@
 """The resident: one thread that accepts callers, answers "nothing to do" itself, and hands every other event to a fork."""
 
 # A caller is accepted in two steps, so that no event runs twice: the resident offers to answer, and the client says go. Before
-# that, both may walk away, and the client starts the cold path with an input that nobody has read.
+# that, each may give up, and the client starts the cold path with an input that has not been read.
 
 from __future__ import annotations
 
