@@ -36,10 +36,10 @@ demo: $(INSTALLED) ## play a short agent turn with real hooks
 # What the interpreter has compiled is kept, whatever the environment says: reading all tests anew takes longer than collecting them.
 test test-apart test-faults test-documents test-installed test-remote test-bridges test-page test-long: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge and not browser' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not document and not installed and not remote and not bridge and not browser' --ignore=tests/faults --ignore=tests/fuzz --ignore=tests/warm --ignore=tests/process --ignore=tests/permits
 
-test-faults: $(READY) ## what goes wrong: every row of the fault model, the seeds of the fuzzer, the warm engine
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not installed' tests/faults tests/fuzz tests/warm
+test-faults: $(READY) ## what goes wrong, and what takes many processes: every row of the fault model, the seeds of the fuzzer, the processes of hooks, a person's answers at terminals, the warm engine
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not long and not installed' tests/faults tests/fuzz tests/process tests/permits tests/warm
 
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
