@@ -101,6 +101,16 @@ def test_a_call_goes_on_with_all_it_had():
     )
 
 
+def test_no_field_of_a_call_is_forgotten_after_it():
+    marks = {field.name: object() for field in dataclasses.fields(ToolContext) if field.name not in ("kind", "args")}
+    before = fresh("pre-tool-call", **marks)
+    changed = {"kind", "result", "error", "duration_ms"}
+    for ended in (before.after("done", 3.5), before.after_failure(FAULT, 4.5)):
+        kept = [name for name in marks if name not in changed]
+        assert [getattr(ended, name) is marks[name] for name in kept] == [True] * len(kept)
+        assert ended.args is before.args
+
+
 def test_contexts_have_the_documented_properties():
     step, stop, failure = StepContext.before(0), StopContext.before(), EVERY["turn-failure"]
     assert (step.index, step.number, step.event) == (0, 1, "pre-step")

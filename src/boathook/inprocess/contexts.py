@@ -259,13 +259,32 @@ class ToolContext(Context[StateT]):
 
     def after(self, result: Any, duration_ms: float | None = None) -> Self:
         """Return the context of the call that happened."""
-        kind = SPELLINGS["post-tool-call"]
-        return dataclasses.replace(self, kind=kind, result=result, error=None, duration_ms=duration_ms)
+        return self._end(SPELLINGS["post-tool-call"], result, None, duration_ms)
 
     def after_failure(self, error: BaseException, duration_ms: float | None = None) -> Self:
         """Return the context of the call that failed."""
-        kind = SPELLINGS["post-tool-call-failure"]
-        return dataclasses.replace(self, kind=kind, result=None, error=error, duration_ms=duration_ms)
+        return self._end(SPELLINGS["post-tool-call-failure"], None, error, duration_ms)
+
+    def _end(self, kind: EventKind, result: Any, error: BaseException | None, duration_ms: float | None) -> Self:
+        # With every field by its name: `dataclasses.replace` takes twice as long, and every call comes here.
+        return type(self)(
+            kind,
+            self.name,
+            self.args,
+            self.call_id,
+            result,
+            error,
+            duration_ms,
+            self.is_allowed,
+            session_id=self.session_id,
+            work_dir=self.work_dir,
+            state=self.state,
+            metadata=self.metadata,
+            additional_context=self.additional_context,
+            messages=self.messages,
+            extra=self.extra,
+            naming=self.naming,
+        )
 
     @property
     def tool(self) -> str:

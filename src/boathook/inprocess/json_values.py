@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from boathook.core.json_text import MAX_DEPTH, dumps
+from boathook.inprocess.read_only import ReadOnlyDict
 
 # An event is around the value, and other engines may read it.
 _MAX_VALUE_DEPTH = MAX_DEPTH - 20
@@ -15,8 +16,18 @@ _MAX_VALUE_DEPTH = MAX_DEPTH - 20
 _MAX_INT_BITS = 2048
 
 
+_FLAT_TYPES = frozenset((dict, ReadOnlyDict))
+_PLAIN_TYPES = frozenset((str, bool, type(None)))
+_KEY_TYPES = frozenset((str,))
+
+
 def to_json_value(value: Any) -> Any:
-    return _convert(value, ())
+    return dict(value) if type(value) in _FLAT_TYPES and _is_plain(value) else _convert(value, ())
+
+
+def _is_plain(values: dict[Any, Any]) -> bool:
+    """Whether it is JSON as it is: most inputs of tools are a few texts, and every call comes here."""
+    return _KEY_TYPES.issuperset(map(type, values)) and _PLAIN_TYPES.issuperset(map(type, values.values()))
 
 
 def _convert(value: Any, parents: tuple[int, ...]) -> Any:

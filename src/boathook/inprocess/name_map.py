@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from boathook.core.event import HOST_GUESS, HOST_KEYS, HOST_TOOL
@@ -30,11 +30,12 @@ class ToolNaming:
     tool: str
     keys: KeyNames = ()
     is_guess: bool = False
+    # Every name by which a matcher may mean the tool. Found once, because every call asks for them.
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return every name by which a matcher may mean the tool."""
-        return tuple(dict.fromkeys((self.name, self.tool, *find_aliases(self.tool, self.name))))
+    def __post_init__(self) -> None:
+        names = dict.fromkeys((self.name, self.tool, *find_aliases(self.tool, self.name)))
+        object.__setattr__(self, "names", tuple(names))
 
     def translate(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return an input under the keys of file hooks, and fields that say what the program calls tool and keys."""
@@ -50,6 +51,8 @@ class ToolNaming:
 
     def find_conflict(self, args: Mapping[str, Any]) -> str:
         """Return why no hook could know what an input means, or "": it has two keys for the same thing, and they differ."""
+        if not self.keys:
+            return ""
         keys = {ours for _, ours in self.keys}
         return find_key_conflict((*self.keys, *((key, key) for key in keys)), args)
 

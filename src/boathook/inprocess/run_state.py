@@ -211,9 +211,10 @@ class RunState(Generic[StateT]):
         """Keep what hooks stored, and their texts; remember a stop."""
         context = outcome.context
         self._values.update(find_changed_values(given.metadata, context.metadata))
-        with self._lock:
-            self._context += context.additional_context
-        self.add_messages(context.messages)
+        if context.additional_context:
+            self.add_context(*context.additional_context)
+        if context.messages:
+            self.add_messages(context.messages)
         if outcome.is_stopped:
             self.note_end(outcome.reasons)
         return outcome
@@ -384,8 +385,7 @@ class RunState(Generic[StateT]):
 
     def _undo_changes(self, call: ToolCall) -> ToolCall:
         """Return the call of a question as it was before hooks changed it: they must not see their own changes as new ones."""
-        with self._lock:
-            memory = self._memories.get(call.id)
+        memory = self._memories.get(call.id)
         if memory is None or memory.is_about(call.name, call.args) or not memory.is_asked(call.name, call.args):
             return call
         return ToolCall(call.name, memory.given_args, call.id)

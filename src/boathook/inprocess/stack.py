@@ -208,7 +208,10 @@ class Stack:
         self, driver: Driver, context: ToolContext, terminal: ChainTerminal | None, memory: CallMemory
     ) -> Outcome[ToolContext]:
         """Run a call through the hooks that its memory does not know yet; without a terminal middleware is left out."""
-        return await ChainRun(self, self._find_chain(context), terminal, driver, memory=memory).run(context)
+        chain = self._find_chain(context)
+        if terminal is not None and not chain.steps and chain.background is None:
+            return _finish_terminal(await driver.resolve(terminal(context)), context)
+        return await ChainRun(self, chain, terminal, driver, memory=memory).run(context)
 
     def _make_run(
         self, context: Context, terminal: ChainTerminal | None, driver: Driver, *, can_ask: bool = False
