@@ -17,11 +17,9 @@ class ServerToolNaming(ToolNaming):
 
     short_name: str = ""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return every name by which a matcher may mean the tool."""
-        others = ToolNaming(self.name, self.tool, self.keys).names
-        return tuple(dict.fromkeys((*others, self.short_name)))
+    def _list_names(self) -> tuple[str, ...]:
+        # Slots make a new class, which a bare super() does not find.
+        return (*ToolNaming._list_names(self), self.short_name)
 
 
 class ServerToolNames(NameMap):

@@ -16,7 +16,7 @@ _MAX_VALUE_DEPTH = MAX_DEPTH - 20
 _MAX_INT_BITS = 2048
 
 
-_FLAT_TYPES = frozenset((dict, ReadOnlyDict))
+_FLAT_TYPES: frozenset[type] = frozenset((dict, ReadOnlyDict))
 _PLAIN_TYPES = frozenset((str, bool, type(None)))
 _KEY_TYPES = frozenset((str,))
 

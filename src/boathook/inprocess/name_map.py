@@ -34,8 +34,10 @@ class ToolNaming:
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        names = dict.fromkeys((self.name, self.tool, *find_aliases(self.tool, self.name)))
-        object.__setattr__(self, "names", tuple(names))
+        object.__setattr__(self, "names", tuple(dict.fromkeys(self._list_names())))
+
+    def _list_names(self) -> tuple[str, ...]:
+        return (self.name, self.tool, *find_aliases(self.tool, self.name))
 
     def translate(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return an input under the keys of file hooks, and fields that say what the program calls tool and keys."""
