@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
+from operator import is_
 from typing import Any, Unpack
 
 from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
@@ -72,6 +73,15 @@ class _GuardedTurn:
         self.error: Exception | None = None
         # Where the texts are in what the model reads.
         self.added: list[tuple[int, Message]] = []
+        self._checked_tools: list[Any] = []
+
+    def check_tools(self, tools: list[Any]) -> None:
+        """Refuse tools that cannot be guarded, and names in the map that no tool has; once for the same tools."""
+        if len(tools) == len(self._checked_tools) and all(map(is_, tools, self._checked_tools)):
+            return
+        self.attachment.refuse_unguarded(_find_unguarded(tools))
+        self.attachment.check_names(str(getattr(tool, "name", "")) for tool in tools)
+        self._checked_tools = tools
 
     def fail(self, error: Exception) -> MiddlewareFailure:
         """Return what ends the framework's run; the caller of the run gets the error itself."""
@@ -279,19 +289,18 @@ class _GuardedRequests(ChatMiddleware):
         turn, options = self._turn, context.options or {}
         if turn is None:
             raise _make_no_run_error()
-        tools = _flatten(options.get("tools"))
-        turn.attachment.refuse_unguarded(_find_unguarded(tools))
-        turn.attachment.check_names(str(getattr(tool, "name", "")) for tool in tools)
+        turn.check_tools(_flatten(options.get("tools")))
         run = turn.run
         (await run.abegin_step()).raise_refusal()
-        messages = [*context.messages]
         if options.get("conversation_id"):
             # The service has what was sent once.
             turn.added.clear()
-        turn.added += [(len(messages), Message("user", [text])) for text in run.take_context()]
-        for at, message in reversed(turn.added):
-            messages.insert(at, message)
-        context.messages = messages
+        turn.added += [(len(context.messages), Message("user", [text])) for text in run.take_context()]
+        if turn.added:
+            messages = [*context.messages]
+            for at, message in reversed(turn.added):
+                messages.insert(at, message)
+            context.messages = messages
         await call_next()
 
 
