@@ -842,7 +842,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- Guards of a pack with `process: shared` run in forks of one interpreter, so that its start and its imports are paid\n"
         "  once. Those of the standard pack follow each other in one fork; others have a fork each, which costs more where page\n"
         "  tables are slow, as in some virtual machines. They are asked about five everyday commands in turn.\n"
-        "- A prompt hook asks a model on loopback that answers at once; what is left is our own work and imports, as processor time.\n"
+        "- A prompt hook asks a model on loopback that answers at once: what is left is the processor time of our own work.\n"
         "- Of bridges, processor time counts; other frameworks are in [the matrix of bridges](bridges.md).\n"
         "- An *event for hooks* is one context that is made and goes through a stack; the plain loop makes the same context.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"

@@ -518,8 +518,7 @@ def test_a_slow_model_does_not_outlive_the_timeout():
     ],
 )
 def test_what_a_model_needs_and_has_not_is_named(name, missing, answer):
-    env = {"OPENAI_API_KEY": "dummy-openai-key"} if missing else {}
-    assert ask_model(name, missing=missing, env=env) == (3, "", f"{answer}\n")
+    assert ask_model(name, missing=missing) == (3, "", f"{answer}\n")
 
 
 @pytest.mark.parametrize("name", [CHAT, RESPONSES, CLAUDE])

@@ -262,9 +262,9 @@ def _ask_model(question: dict[str, Any], reporter: Reporter) -> bytes:
 
 def _ask_provider(protocol: ModelProtocol, name: str, prompt: str, deadline: float, reporter: Reporter) -> bytes:
     """Ask a model over HTTP; a second time, if its answer has another form."""
+    httpx = _import_httpx("prompt hooks")
     if protocol.lacks_key(os.environ):
         raise NoAnswerError(f"no API key for {name}: set {protocol.key_variable}")
-    httpx = _import_httpx("prompt hooks")
     headers = {"Content-Type": "application/json", "User-Agent": f"boathook/{__version__}"}
     try:
         with _open_client(_CONNECT_SECONDS) as client:
