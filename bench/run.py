@@ -414,6 +414,34 @@ def bench_entry(folder: Path, launcher: Launcher, rounds: int, entry_path: Path)
     return [row for row, _, _ in pairs]
 
 
+def bench_prompt(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) -> list[Row]:  # noqa: ARG001
+    """Measure the processor time of a hook that asks a model which answers at once."""
+    sys.path.insert(0, str(ROOT))
+    from tests.process.scripted_model import ScriptedModel
+
+    project = folder / "prompt"
+    (project / ".claude").mkdir(parents=True)
+    hook = {"type": "prompt", "prompt": "May it?", "model": "openai-chat:gpt-4o"}
+    groups = [{"matcher": "Shell", "hooks": [hook]}]
+    (project / ".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
+    row = Row("`hook_entry.py`, a prompt hook, instant model, processor time", "`python -I -S -c pass`", 30)
+    with ScriptedModel(*[{"ok": True}] * (rounds + 10)) as model:
+        os.environ.update(model.environment)
+        counting = Launcher(folder, counts_processor=True)
+        words = ("--trust-all", "--host", "native", "--event", "pre-tool-call")
+        ask = counting.measure(event_file(folder, project), sys.executable, "-I", "-S", str(entry_path), *words)
+        bare = counting.measure(Path("/dev/null"), sys.executable, "-I", "-S", "-c", "pass")
+        time.sleep(2.5)
+        interleave(rounds, [(row, ask, bare)])
+        counting.close()
+        asked = len(model.requests)
+    if asked != rounds + 3:
+        sys.exit(f"bench: the model was asked {asked} times, not {rounds + 3}")
+    for name in model.environment:
+        del os.environ[name]
+    return [row]
+
+
 # The files of forms besides HOOK.md, and the event before a tool call there.
 FORM_FILES = {
     "settings": (".claude/settings.json", "PreToolUse"),
@@ -814,6 +842,7 @@ def report(rows: list[Row], memory: str, rounds: int) -> str:
         "- Guards of a pack with `process: shared` run in forks of one interpreter, so that its start and its imports are paid\n"
         "  once. Those of the standard pack follow each other in one fork; others have a fork each, which costs more where page\n"
         "  tables are slow, as in some virtual machines. They are asked about five everyday commands in turn.\n"
+        "- A prompt hook asks a model on loopback that answers at once: what is left is the processor time of our own work.\n"
         "- Of bridges, processor time counts; other frameworks are in [the matrix of bridges](bridges.md).\n"
         "- An *event for hooks* is one context that is made and goes through a stack; the plain loop makes the same context.\n"
         "- *Cold* means a new process each time, with the compiled catalogue on disk.\n"
@@ -825,6 +854,7 @@ BENCHES = {
     "hosts": bench_hosts,
     "sources": bench_sources,
     "packs": bench_packs,
+    "prompt": bench_prompt,
     "warm": bench_warm,
 }
 
@@ -866,6 +896,7 @@ def main() -> None:
         rows += bench_hosts(folder, launcher, options.rounds, entry_path)
         rows += bench_sources(folder, launcher, options.rounds, entry_path)
         rows += bench_packs(folder, launcher, min(options.rounds, 30), entry_path)
+        rows += bench_prompt(folder, launcher, min(options.rounds, 20), entry_path)
         rows += bench_warm(folder, launcher, options.rounds, entry_path)
         rows += bench_selection(options.rounds)
         rows += bench_reading(options.rounds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import unicodedata
 
@@ -12,7 +14,14 @@ from hypothesis import strategies as st
 
 from boathook.core import pattern_search
 from boathook.core.matcher import compile_pattern, compute_weight
-from boathook.core.pattern_search import MAX_SEARCH_SECONDS, RE2, SearchBudget, compile_by_regex
+from boathook.core.pattern_search import (
+    ALL_ENGINES,
+    MAX_SEARCH_SECONDS,
+    RE2,
+    SearchBudget,
+    compile_by_regex,
+    make_search,
+)
 from boathook.core.pattern_syntax import translate_pattern
 from boathook.errors import ConfigError
 from tests.example_counts import count_examples
@@ -330,3 +339,53 @@ def test_lone_surrogates_are_question_marks_in_both_engines():
     assert [compile_pattern(source).search("\ud800") for source in ("^[?]$", "^[?](?!x)$")] == [True, True]
     assert compute_weight(r"\p{Greek}{10}") == compute_weight(r"\pL{10}")
     assert MAX_SEARCH_SECONDS == 0.25
+
+
+def search_by_extension(source: str, text: str) -> bool | None:
+    try:
+        return make_search(source, "", ALL_ENGINES)(text)
+    except ConfigError:
+        return None
+
+
+@given(sources | st.text(alphabet=RAW, max_size=10), texts)
+@settings(max_examples=count_examples(200))
+@example("", "")
+@example("a$", "a\n")
+@example("(", "(")
+@example("(a)|(b)", "b")
+@example("\0", "a\0b")
+@example("b", "a\0b")
+def test_the_part_of_re2_in_c_finds_what_its_part_in_python_finds(source, text):
+    assert search_by_extension(source, text) == search_by_re2(source, text)
+
+
+ALONE = """
+import sys
+sys.path[:0] = {path!r}
+from boathook.core.pattern_search import make_search
+found = [make_search("a.c", "", "all")(text) for text in ("xabcx", "ac")]
+own = sys.modules["re2._re2"]
+import re2
+print(found, re2._re2 is own, re2.search("a.c", "abc").span())
+"""
+
+
+def test_the_part_of_re2_in_c_is_loaded_once_even_if_its_part_in_python_is_imported_later():
+    code = ALONE.format(path=[path for path in sys.path if path])
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[True, False] True (0, 3)\n", "")
+
+
+@pytest.mark.parametrize("layout", ["no part in C", "no package", "not installed"])
+def test_another_layout_of_re2_is_imported_as_a_whole_or_left_out(monkeypatch, tmp_path, layout):
+    for name in ("re2", "re2._re2"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    if layout == "no package":
+        (tmp_path / "re2.py").write_text("_re2 = 'elsewhere'\n")
+    elif layout == "no part in C":
+        (tmp_path / "re2").mkdir()
+        (tmp_path / "re2/__init__.py").write_text("")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(pattern_search, "_libraries", {})
+    assert pattern_search._load(RE2) == ("elsewhere" if layout == "no package" else None)

@@ -225,13 +225,15 @@ def test_a_start_from_a_folder_that_is_gone_is_answered(projects, tmp_path):
 # Imports
 
 HEAVY = {"json", "re", "enum", "dataclasses", "typing", "subprocess", "asyncio", "threading", "yaml", "re2"}
+WEIGHTY = {"collections", "functools"}
 LEAN = HEAVY | {"os", "collections", "functools", "__future__", "boathook"}
 TRAVELS = {
     "no match": ("words", {"tool_name": "Read", "tool_input": {"command": "rm -rf"}}, 0, LEAN, set()),
     "no hooks": ("empty", {"tool_name": "Read"}, 0, LEAN, set()),
     "no match of a regex": ("regex", {"tool_name": "Read"}, 0, LEAN, set()),
     "a match by words": ("words", {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}, 2, HEAVY, {"os"}),
-    "a match by a regex": ("regex", {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}, 0, HEAVY - {"re2"}, {"re2"}),
+    # of RE2 only the part in C is loaded, which is not listed
+    "a match by a regex": ("regex", {"tool_name": "Shell", "tool_input": {"x": "rm -rf"}}, 0, HEAVY | WEIGHTY, {"os"}),
 }
 
 

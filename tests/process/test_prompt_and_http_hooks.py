@@ -639,9 +639,10 @@ def bare_python(tmp_path_factory):
     ("entry", "why"),
     [
         (http("http://127.0.0.1:9/hook"), "http hooks need httpx: pip install 'boathook[http]'"),
-        (prompt(model=CHAT), "prompt hooks need a model library: pip install 'boathook[prompt]'"),
+        (prompt(model=CHAT), "prompt hooks need httpx: pip install 'boathook[http]'"),
+        (prompt(model="groq:x"), "groq:x needs a library for models: pip install 'boathook[prompt]'"),
     ],
-    ids=["http", "prompt"],
+    ids=["http", "prompt", "prompt for a library"],
 )
 def test_what_must_be_installed_is_reported(project, bare_python, entry, why):
     settings(project, entry, command("echo no >&2; exit 2"))

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from boathook.core.model_protocols import CORRECTION
 from boathook.version import __version__
 from tests import forked
 
@@ -507,9 +508,9 @@ def test_a_slow_model_does_not_outlive_the_timeout():
 @pytest.mark.parametrize(
     ("name", "missing", "answer"),
     [
-        (CHAT, "pydantic_ai", "prompt hooks need a model library: pip install 'boathook[prompt]'"),
-        (CHAT, "openai", f"the library for {CHAT} is missing: pip install 'pydantic-ai-slim[openai]'"),
-        (CLAUDE, "anthropic", f"the library for {CLAUDE} is missing: pip install 'pydantic-ai-slim[anthropic]'"),
+        (CHAT, "httpx", "prompt hooks need httpx: pip install 'boathook[http]'"),
+        ("groq:x", "pydantic_ai", "groq:x needs a library for models: pip install 'boathook[prompt]'"),
+        ("groq:x", "groq", "the library for groq:x is missing: pip install 'pydantic-ai-slim[groq]'"),
         (CHAT, "", f"no API key for {CHAT}: set OPENAI_API_KEY"),
         (CLAUDE, "", f"no API key for {CLAUDE}: set ANTHROPIC_API_KEY"),
         ("nobody:x", "", "unknown model 'nobody:x': write it as provider:name, such as openai:gpt-5-mini"),
@@ -518,3 +519,157 @@ def test_a_slow_model_does_not_outlive_the_timeout():
 )
 def test_what_a_model_needs_and_has_not_is_named(name, missing, answer):
     assert ask_model(name, missing=missing) == (3, "", f"{answer}\n")
+
+
+@pytest.mark.parametrize("name", [CHAT, RESPONSES, CLAUDE])
+def test_known_protocols_need_no_library_of_a_provider(name):
+    with ScriptedModel({"ok": True}) as model:
+        end = ask_model(name, missing="pydantic_ai", env=model.environment)
+    assert end == (0, '{"ok": true, "reason": ""}\n', "")
+
+
+def test_a_question_that_is_asked_again_names_the_right_form():
+    with ScriptedModel("what a day", {"ok": "No", "reason": None}) as model:
+        assert ask_model(CHAT, env=model.environment) == (0, '{"ok": false, "reason": ""}\n', "")
+    first, second = (request.body["messages"][-1]["content"] for request in model.requests)
+    assert second == f"{first}\n\n{CORRECTION}"
+
+
+def _refuse_once(status, headers=(), body=b'{"error": {"message": "busy"}}'):
+    """Refuse the first request, and then judge that all is well."""
+    call = {"name": "final_result", "arguments": '{"ok": true}'}
+    fine = {"choices": [{"message": {"tool_calls": [{"function": call}]}}]}
+    replies = [Reply(status, body, tuple(headers)), Reply(200, json.dumps(fine).encode())]
+
+    def answer(handler):
+        reply = replies.pop(0)
+        handler.send_response(reply.status)
+        for name, value in (*reply.headers, ("Content-Length", str(len(reply.body)))):
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(reply.body)
+
+    return answer
+
+
+def own_model(server, **more):
+    return {"OPENAI_BASE_URL": server.where, "OPENAI_API_KEY": "dummy-openai-key", **more}
+
+
+FINE = (0, '{"ok": true, "reason": ""}\n', "")
+SOON = ("Retry-After-Ms", "1")
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (429, [SOON]),
+        (503, [SOON]),
+        (529, [("Retry-After", "0.001")]),
+        (409, []),
+        (418, [SOON, ("X-Should-Retry", "true")]),
+    ],
+)
+def test_a_busy_provider_is_asked_again(status, headers):
+    with serving(_refuse_once(status, headers)) as server:
+        assert (ask_model(CHAT, env=own_model(server)), len(server.seen)) == (FINE, 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "hint"),
+    [
+        (429, [("X-Should-Retry", "false"), SOON], " (wait, or raise the provider's limit)"),
+        (429, [("Retry-After", "3600")], " (wait, or raise the provider's limit)"),
+        # longer than the hook has
+        (503, [("Retry-After", "100")], " (try again later)"),
+        (404, [SOON], " (check the name of the model)"),
+        (307, [("Location", "http://127.0.0.1:9/")], ""),
+    ],
+)
+def test_a_provider_that_will_not_answer_is_asked_once(status, headers, hint):
+    with serving(_refuse_once(status, headers)) as server:
+        code, out, err = ask_model(CHAT, env=own_model(server))
+    assert (code, out, len(server.seen)) == (3, "", 1)
+    assert err.startswith(f"{CHAT} answered {status} ")
+    assert err.endswith(f": busy{hint}\n")
+
+
+def test_a_provider_that_hangs_up_is_asked_again():
+    later = _refuse_once(503, [SOON])
+    answers = [lambda handler: handler.connection.shutdown(socket.SHUT_RDWR), later, later]
+    with serving(lambda handler: answers.pop(0)(handler)) as server:  # noqa: PLW0108
+        assert (ask_model(CHAT, env=own_model(server)), len(server.seen)) == (FINE, 3)
+
+
+def test_a_request_that_is_refused_for_its_form_is_left_to_the_library():
+    with ScriptedModel(Refusal(400, "no forced tools"), {"ok": True}) as model:
+        assert ask_model(CHAT, env=model.environment) == FINE
+    assert ["boathook" in request.headers["user-agent"] for request in model.requests] == [True, False]
+
+
+def test_a_request_that_is_refused_for_its_form_is_reported_without_the_library():
+    with ScriptedModel(Refusal(400, "no forced tools")) as model:
+        end = ask_model(CHAT, missing="pydantic_ai", env=model.environment)
+    assert end == (3, "", f"{CHAT} answered 400 Bad Request: no forced tools\n")
+
+
+def test_headers_that_only_the_library_knows_are_left_to_it():
+    with ScriptedModel({"ok": True}) as model:
+        assert ask_model(CHAT, env=model.environment | {"OPENAI_CUSTOM_HEADERS": "X-Team: seven"}) == FINE
+    assert [request.headers["x-team"] for request in model.requests] == ["seven"]
+
+
+def test_a_model_of_ones_own_needs_no_key():
+    with serving(_refuse_once(503, [SOON])) as server:
+        assert ask_model(CHAT, env={"OPENAI_BASE_URL": f"{server.where}/"}) == FINE
+    assert [(seen.path, "authorization" in seen.headers) for seen in server.seen] == [("/chat/completions", False)] * 2
+
+
+def test_a_proxy_is_asked_for_a_model():
+    with serving(_refuse_once(503, [SOON])) as proxy:
+        env = {"OPENAI_BASE_URL": "http://models.invalid/v1", "OPENAI_API_KEY": "dummy", "HTTP_PROXY": proxy.where}
+        assert ask_model(CHAT, env={**env, "NO_PROXY": ""}) == FINE
+    assert {seen.path for seen in proxy.seen} == {"http://models.invalid/v1/chat/completions"}
+
+
+def test_a_provider_whose_certificate_cannot_be_trusted_gets_no_key(certificate):
+    with serving(Reply(body=b"{}"), certificate) as server:
+        code, out, err = ask_model(CHAT, env=own_model(server))
+    reason = "has a certificate that cannot be trusted: self-signed certificate"
+    fix = "SSL_CERT_FILE can name the file of an authority to trust"
+    assert (code, out, err, server.seen) == (3, "", f"{CHAT} {reason}; {fix}\n", [])
+
+
+def test_a_key_that_cannot_be_sent_is_not_shown():
+    with serving(Reply()) as server:
+        end = ask_model(CHAT, env=own_model(server) | {"OPENAI_API_KEY": f"{SECRET}\nX-Evil: 1"})
+    reason = "its value has a line break, a control character or a letter outside Latin-1"
+    assert (end, server.seen) == ((3, "", f"the header 'Authorization' cannot be sent: {reason}\n"), [])
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://ho\nst"])
+def test_an_address_of_a_provider_that_is_none_is_reported(address):
+    end = ask_model(CHAT, env={"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "dummy"})
+    reason = "OPENAI_BASE_URL is not an address; write it as https://api.openai.com/v1"
+    assert end == (3, "", f"{CHAT} cannot be asked: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "differs"),
+    [
+        (CHAT, "OPENAI_CUSTOM_HEADERS", set()),
+        (RESPONSES, "OPENAI_CUSTOM_HEADERS", set()),
+        # the library streams, and explains a channel that is not used here
+        (CLAUDE, "ANTHROPIC_CUSTOM_HEADERS", {"stream", "max_tokens", "system"}),
+    ],
+)
+def test_a_request_is_what_the_library_would_send(name, variable, differs):
+    with ScriptedModel({"ok": True}, {"ok": True}) as model:
+        for more in ({}, {variable: "X-Team: seven"}):
+            assert ask_model(name, env=model.environment | more) == FINE
+    own, others = model.requests
+    assert own.path == others.path
+    for header in ("authorization", "anthropic-version", "content-type"):
+        assert own.headers.get(header) == others.headers.get(header)
+    assert {key for key, value in own.body.items() if others.body.get(key) != value} == differs
+    assert others.body.keys() - own.body.keys() <= {"include"}

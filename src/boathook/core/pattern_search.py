@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from _contextvars import ContextVar
 
 from boathook.errors import ConfigError
@@ -25,6 +26,9 @@ ALL_ENGINES, LINEAR_ENGINE, NO_ENGINE = "all", "linear", "none"
 # Processor time for all patterns of one event together. A search that behaves takes milliseconds for a text of 1 MiB, and
 # the shortest time that a host waits for hooks is some seconds.
 MAX_SEARCH_SECONDS = 0.25
+
+_EXTENSION = "re2._re2"
+_NOT_FOUND = (-1, -1)
 
 _libraries: dict[str, Any] = {}
 
@@ -94,11 +98,12 @@ def make_search(source: str, construct: str, engines: str) -> Search:
 
 
 def _make_linear_search(compiled: Any) -> Search:
+    anywhere = _load(RE2).RE2.Anchor.UNANCHORED
+
     def search(text: str) -> bool:
-        try:
-            return compiled.search(text) is not None
-        except UnicodeEncodeError:
-            return compiled.search(_replace_surrogates(text)) is not None
+        # A lone surrogate, which UTF-8 does not have, is a question mark in both engines.
+        data = text.encode("utf-8", "replace")
+        return bool(compiled.Match(anywhere, data, 0, len(data))[0] != _NOT_FOUND)
 
     return search
 
@@ -123,7 +128,6 @@ def _make_budgeted_search(source: str) -> Search:
 
 
 def _replace_surrogates(text: str) -> str:
-    # A lone surrogate, which UTF-8 does not have, is a question mark in both engines.
     return text.encode("utf-8", "replace").decode()
 
 
@@ -133,14 +137,17 @@ def has_re2() -> bool:
 
 def compile_by_re2(source: str) -> Any:
     re2 = _load(RE2)
-    options = re2.Options()
+    options = re2.RE2.Options()
     options.log_errors = False
     try:
-        return re2.compile(source, options)
-    except (re2.error, UnicodeEncodeError) as error:
-        detail = error.args[0] if error.args else error
+        compiled = re2.RE2(source.encode(), options)
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"the pattern {source!r} does not compile: {error.args[0]}") from None
+    if not compiled.ok():
+        detail = compiled.error()
         text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        raise ConfigError(f"the pattern {source!r} does not compile: {text}") from None
+        raise ConfigError(f"the pattern {source!r} does not compile: {text}")
+    return compiled
 
 
 def compile_by_regex(source: str, translation: Translation) -> Any:
@@ -154,9 +161,35 @@ def compile_by_regex(source: str, translation: Translation) -> Any:
 def _load(name: str) -> Any:
     if name not in _libraries:
         try:
-            _libraries[name] = __import__(name.lower())
+            _libraries[name] = _load_extension() if name == RE2 else __import__(name)
         except ImportError:
             if name == REGEX:
                 raise
             _libraries[name] = None
     return _libraries[name]
+
+
+def _load_extension() -> Any:
+    """Load the part of RE2 that is in C: its part in Python takes longer to import, and only adds what is not used here."""
+    # If its part in Python is imported later, it finds this module.
+    if _EXTENSION not in sys.modules and "re2" not in sys.modules:
+        package = _find_module("re2", None)
+        folders = package.submodule_search_locations if package is not None else None
+        spec = _find_module(_EXTENSION, folders) if folders else None
+        if spec is not None:
+            # `importlib` imports more than this
+            from _frozen_importlib import module_from_spec
+
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            sys.modules[_EXTENSION] = module
+    # The second is for a release that has its part in C elsewhere.
+    return sys.modules.get(_EXTENSION) or getattr(__import__("re2"), "_re2", None)
+
+
+def _find_module(name: str, folders: Any) -> Any:
+    for finder in tuple(sys.meta_path):
+        spec = finder.find_spec(name, folders)
+        if spec is not None:
+            return spec
+    return None

@@ -79,9 +79,22 @@ def find_secret_variables(hook: Hook, env: Mapping[bytes, bytes]) -> tuple[str, 
     # User hooks get all, and so does our own process that asks for prompt and http hooks.
     if hook.scope == USER or isinstance(hook.handler, Prompt | Http):
         return ()
-    named = list_named_variables(hook)
-    secrets = (_decode(name) for name in env if is_secret_variable(name))
-    return tuple(sorted(name for name in secrets if name not in named))
+    if len(_secret_verdicts) > _MAX_SECRET_VERDICTS:
+        _secret_verdicts.clear()
+    secrets = [_decode(name) for name in env if _is_secret(name)]
+    return tuple(sorted(set(secrets) - list_named_variables(hook))) if secrets else ()
+
+
+# The names of an environment are the same at every event.
+_secret_verdicts: dict[bytes, bool] = {}
+_MAX_SECRET_VERDICTS = 4096
+
+
+def _is_secret(name: bytes) -> bool:
+    verdict = _secret_verdicts.get(name)
+    if verdict is None:
+        verdict = _secret_verdicts[name] = is_secret_variable(name)
+    return verdict
 
 
 def list_named_variables(hook: Hook) -> frozenset[str]:

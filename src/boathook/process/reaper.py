@@ -142,10 +142,15 @@ def is_ancestor_mark(mark: bytes) -> bool:
     return _is_isolated()
 
 
+_own_names: list[bytes] = []
+
+
 def _identify_self() -> bytes:
     """Return a name of this process that cannot be guessed: its number, and when it was started."""
-    fields = _read_stat(os.getpid())
-    return b"%d-%s" % (os.getpid(), fields[_START_FIELD] if fields else b"0")
+    if not _own_names:
+        fields = _read_stat(os.getpid())
+        _own_names.append(b"%d-%s" % (os.getpid(), fields[_START_FIELD] if fields else b"0"))
+    return _own_names[0]
 
 
 def _is_isolated() -> bool:
@@ -287,6 +292,7 @@ class _ReaperRole:
 _role = _ReaperRole()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_role.reset)
+    os.register_at_fork(after_in_child=_own_names.clear)
 
 
 def _become_reaper() -> None:

@@ -140,7 +140,7 @@ def compute_limits(timeout: float) -> ProcessLimits:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NOFILE: _MAX_OPEN_FILES,
         resource.RLIMIT_FSIZE: MAX_WRITTEN_FILE_BYTES,
-        resource.RLIMIT_CPU: int(timeout + _GRACE_SECONDS + 0.999) * (os.cpu_count() or 1),
+        resource.RLIMIT_CPU: int(timeout + _GRACE_SECONDS + 0.999) * _count_processors(),
     }
     limits: ProcessLimits = []
     for which, limit in most.items():
@@ -148,6 +148,16 @@ def compute_limits(timeout: float) -> ProcessLimits:
         soft, hard = (limit if value < 0 else min(value, limit) for value in resource.getrlimit(which))
         limits.append((which, (soft, hard)))
     return limits
+
+
+_processor_counts: list[int] = []
+
+
+def _count_processors() -> int:
+    # it reads a file every time
+    if not _processor_counts:
+        _processor_counts.append(os.cpu_count() or 1)
+    return _processor_counts[0]
 
 
 def start_with_limits(limits: ProcessLimits, start: Callable[[], int]) -> int:

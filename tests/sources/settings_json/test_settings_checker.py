@@ -656,13 +656,16 @@ def libraries(monkeypatch):
 
 PROMPT, POST = {"type": "prompt", "prompt": "x"}, {"type": "http", "url": "https://example.org"}
 NO_MODEL = ("no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml')
-NO_LIBRARY = ("prompt hooks need a library for models", "pip install 'boathook[prompt]'")
+NO_LIBRARY = ("a:b needs a library for models", "pip install 'boathook[prompt]'")
+NO_HTTPX_TO_ASK = ("prompt hooks need httpx", "pip install 'boathook[http]'")
 NO_HTTPX = ("http hooks need httpx", "pip install 'boathook[http]'")
 ASKING = {
     "a prompt without model": (PROMPT, "", "", NO_MODEL),
     "a prompt whose model names no provider": ({**PROMPT, "model": "haiku"}, "", "", NO_MODEL),
     "a prompt without model and library": (PROMPT, "", "pydantic_ai", NO_MODEL),
     "a prompt without library": (PROMPT, "a:b", "pydantic_ai", NO_LIBRARY),
+    "a prompt for openai without httpx": (PROMPT, "openai:o3", "httpx", NO_HTTPX_TO_ASK),
+    "a prompt for Claude without httpx": ({**PROMPT, "model": "claude-haiku-4-5"}, "", "httpx", NO_HTTPX_TO_ASK),
     "a post without library": (POST, "", "httpx", NO_HTTPX),
 }
 
@@ -682,8 +685,8 @@ def test_what_is_missing_to_ask_is_an_error(here, libraries, entry, model, missi
     ("entry", "model", "missing"),
     [
         (PROMPT, "a:b", "httpx"),
-        ({**PROMPT, "model": "openai:o3"}, "", "httpx"),
-        ({**PROMPT, "model": "claude-haiku-4-5"}, "", "httpx"),
+        ({**PROMPT, "model": "openai:o3"}, "", "pydantic_ai"),
+        ({**PROMPT, "model": "claude-haiku-4-5"}, "", "pydantic_ai"),
         ({**PROMPT, "model": "haiku"}, "a:b", "httpx"),
         (POST, "", "pydantic_ai"),
         ({"command": "npm test"}, "", "pydantic_ai"),

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from boathook.core.hook import ARMED, ERROR, INVALID, USER, WARNING, Command, Diagnostic, Hook, Http, Prompt
 from boathook.core.interpreters import SHELL_NAMES
 from boathook.core.matcher import Pattern
+from boathook.core.model_protocols import find_model_protocol
 from boathook.core.near_words import DID_YOU_MEAN, suggest
 from boathook.core.shell import ShellWord
 from boathook.hosts.host import EXIT_NOT_0, list_host_names, load_host
@@ -291,10 +292,20 @@ def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
     handler = hook.handler if hook.state == ARMED else None
     if isinstance(handler, Prompt) and not handler.choose_model(model)[0]:
         message, fix = "no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml'
-    elif isinstance(handler, Prompt) and find_spec("pydantic_ai") is None:
-        message, fix = "prompt hooks need a library for models", suggest_extra("prompt")
+    elif isinstance(handler, Prompt) and (missing := _find_missing_library(handler.choose_model(model)[0])):
+        message, fix = missing
     elif isinstance(handler, Http) and find_spec("httpx") is None:
         message, fix = "http hooks need httpx", suggest_extra("http")
     else:
         return []
     return [Diagnostic(hook.path, None, hook.place, ERROR, f"{message}: the hook fails at every event", fix)]
+
+
+def _find_missing_library(model: str) -> tuple[str, str] | None:
+    """Return what a model needs that is not installed, and how to install it."""
+    if find_model_protocol(model, os.environ) is None:
+        needed = ("pydantic_ai", f"{model} needs a library for models", "prompt")
+    else:
+        needed = ("httpx", "prompt hooks need httpx", "http")
+    library, message, extra = needed
+    return (message, suggest_extra(extra)) if find_spec(library) is None else None
