@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from boathook.cli.person import AgentEvidence, describe_refusal, find_agent
+from boathook.cli.person import describe_refusal
 from boathook.hosts.setup import list_setups
+from boathook.permits.agent_evidence import AgentEvidence, find_agent
 from boathook.system.ancestors import make_ancestor
 from e2e.terminal import run_at_terminal
 from tests.packs.toy_packs import write_pack
