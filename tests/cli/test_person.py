@@ -72,6 +72,8 @@ COMMANDS = {
     "convert of files that only people have": ["convert", "to-hookmd", "--from", "kimi", "--yes"],
     "unlock": ["unlock", "30m"],
     "allow": ["allow", "0123456789ab"],
+    "asks": ["asks", "0123456789ab"],
+    "asks --watch": ["asks", "--watch"],
     "pack add": ["pack", "add", "./guards", "--yes"],
     "pack remove": ["pack", "remove", "local/guards", "--yes"],
     "pack on": ["pack", "on", "local/guards:b"],
@@ -87,6 +89,7 @@ FREE = {
     "a dry run of setup": ["setup", "--agent", "gemini", "--dry-run"],
     "status": ["status"],
     "the packs": ["pack", "list"],
+    "the questions": ["asks", "--json"],
 }
 VARIABLES = [name for setup in list_setups() for name in setup.agent_variables]
 
