@@ -305,6 +305,13 @@ _WAITING = _make_object(
         **dict.fromkeys(("uncovered", "not_shown"), _TEXTS),
     }
 )
+_WAITING = _make_object(
+    {
+        **dict.fromkeys(("id", "since", "until", "agent", "session", "project", "tool", "text"), _TEXT),
+        "hooks": _TEXTS,
+        "strong": _FLAG,
+    }
+)
 _COUNTS_AND_TIMES = {
     **dict.fromkeys(("runs", "blocks", "failures", "timeouts"), _INTEGER),
     **dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), _NUMBER),
@@ -576,6 +583,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             {name: _make_object(fields) for name, fields in _AGENT_LINES.items()},
         ),
     },
+    "asks": _make_output("The calls that wait for a person's answer.", {"questions": _make_list(_WAITING)}),
     "trust": _make_output(
         "The hooks that wait for a decision, and with --list all decisions.",
         {"hooks?": _make_list(_TRUST), "waiting?": _make_list(_WAITING)},

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
-    from boathook.core.catalog import Catalog
+    from boathook.core.catalog import Catalog, Settings
     from boathook.core.event import Event, EventKind
     from boathook.core.hook import Hook
-    from boathook.core.verdict import Call, Exit, Skip, StartedHook
+    from boathook.core.permit import CallObjections
+    from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
     from boathook.dialects.dialect import HostDialect
-    from boathook.engine import BackgroundRunner, Permits
+    from boathook.engine import Asker, BackgroundRunner, Permits
     from boathook.loader import Loaded
     from boathook.process.cancel import CallRunner
     from boathook.process.spawn import Spawn
@@ -57,6 +58,8 @@ class Sender(Value):
     can_ask: bool
     is_debug: bool
     write_debug: Callable[[str], None]
+    # Whether the host's own files have our command, with the timeout that `install` writes.
+    is_installed: Callable[[Event], bool] = lambda _: False
 
 
 class _EngineSetup(Value):
@@ -69,6 +72,7 @@ class _EngineSetup(Value):
     trace: Callable[[str], None] | None = None
     open_permits: Callable[[], Permits] | None = None
     marks_refused_stops: bool = False
+    asker: Asker | None = None
     environ: Mapping[bytes, bytes] | None = None
 
 
@@ -288,6 +292,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
         open_permits=_find_permits(locations, origin),
         marks_refused_stops=sender.dialect.marks_refused_stops,
+        asker=_LateAsker(locations.state, settings, sender),
     )
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
@@ -326,6 +331,24 @@ def _may_concern(hook: Hook, event: Event) -> bool:
         return may_disarm(event.tool_name, event.tool_input, event.work_dir, row, RealPaths().find)
     except Exception:  # noqa: BLE001  (what decides reports it)
         return True
+
+
+class _LateAsker:
+    """Imports what waits for a person's answer when the first hook wants one: most events have no question."""
+
+    def __init__(self, state: str, settings: Settings, sender: Sender) -> None:
+        self._state, self._settings, self._sender = state, settings, sender
+
+    def settle(self, verdict: Verdict, objections: CallObjections, elapsed: float) -> Verdict:
+        from boathook.permits.person_asker import AskingHost, PersonAsker
+
+        dialect, event = self._sender.dialect, verdict.event
+
+        def find_wait_seconds() -> float:
+            return dialect.find_wait_seconds(event, is_installed=self._sender.is_installed(event))
+
+        host = AskingHost(dialect.name, dialect.asks_person(event, read_environment()), find_wait_seconds)
+        return PersonAsker(self._state, self._settings, host).settle(verdict, objections, elapsed)
 
 
 class _LateSupervisor:
@@ -396,6 +419,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         setup.open_permits,
         built_ins,
         setup.marks_refused_stops,
+        setup.asker,
     )
     return Engine(setup.catalog, parts)
 

@@ -99,6 +99,12 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         "allow": CommandRow(
             "allow:allow_call", "Allow one call that hooks objected to, once", changes_guards=True, needs_operand=True
         ),
+        "asks": CommandRow(
+            "asks:answer_questions",
+            "Answer what hooks ask you about calls that wait",
+            changes_guards=True,
+            reads_with=("--json",),
+        ),
         "unlock": CommandRow(
             "allow:unlock_guards",
             "Pause self-protection for a while",

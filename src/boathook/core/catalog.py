@@ -49,6 +49,9 @@ class Settings(Value):
     degraded: str = "report"
     broken: str = "refuse"
     warm: str = "off"
+    # "" is the default rule: see `boathook.core.ask_rule`.
+    ask: str = ""
+    ask_timeout: int = 300_000
     # Which sources are read where: see `boathook.sources.source.choose_sources`. None if only the defaults are.
     source_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
 

@@ -189,6 +189,11 @@ class HookDialect(Value):
         return answer
 
 
+# A question of such a hook needs a second proof of a person, beside a terminal.
+STRONG = "strong"
+ASK_LEVELS = (STRONG,)
+
+
 class Hook(Value):
     """A hook as loaded; only an armed one runs. `state_reason` says why it is not armed."""
 
@@ -231,6 +236,8 @@ class Hook(Value):
     settings: str = ""
     # The names of the settings that it reads; None if it does not say.
     known_settings: tuple[str, ...] | None = None
+    # How sure it must be that a person answers what it asks: "" or one of ASK_LEVELS.
+    ask: str = ""
 
     @property
     def order(self) -> tuple[int, int, str, str]:

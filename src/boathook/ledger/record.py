@@ -25,6 +25,8 @@ RECORD_VERSION = 1
 DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
 # What a person permitted: a call, and a pause of self-protection.
 ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
+# A question that boathook waits for an answer to, and what became of it.
+ASKED_TYPE, ANSWERED_TYPE = "asked", "answered"
 
 # the rest of a line is for its link
 MAX_RECORD_BYTES = (1 << 16) - 256
@@ -69,10 +71,35 @@ def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> 
 
 def make_allow_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
     """Return the record of a person's permission; the call itself is in the record of its question."""
+    about = _describe_question(question) | {"until": until}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **about}
+
+
+def make_asked_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
+    """Return the record of a question that boathook waits for an answer to; the call itself is in that of the dispatch."""
+    hooks = [_shorten_name(objection.hook) for objection in question.objections[:_MAX_ITEMS]]
+    about = _describe_question(question) | {"until": until, "asking": hooks}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ASKED_TYPE, **about}
+
+
+def make_answered_record(
+    question: Question,
+    seconds: float,
+    *,
+    id: str,  # noqa: A002
+    time: str,
+    result: str,
+    via: str,
+) -> _Fields:
+    """Return the record of what became of a question: a person's answer, or that there was none."""
+    about = _describe_question(question) | {"result": result, "via": via, "ms": _to_ms(seconds)}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ANSWERED_TYPE, **about}
+
+
+def _describe_question(question: Question) -> _Fields:
     texts = {key: getattr(question, key) for key in ("host", "session", "project", "event", "tool")}
     clean = {key: _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT]))) for key, text in texts.items()}
-    about = {"question": question.id, "digest": question.digest, "until": until}
-    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **clean, **about}
+    return {**clean, "question": question.id, "digest": question.digest}
 
 
 def make_unlock_record(until: str, *, id: str, time: str) -> _Fields:  # noqa: A002
@@ -127,6 +154,8 @@ class _RecordBuilder:
         }
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
+        if verdict.asked[0]:
+            record["asked"] = {"question": verdict.asked[0], "result": verdict.asked[1]}
         if verdict.lifted:
             record["lifted"] = [self._limit_text(text) for text in clean["lifted"]]
         if clean["derived"]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, PRUNED_TYPE, UNLOCK_TYPE
+from boathook.ledger.record import (
+    ALLOW_TYPE,
+    ANSWERED_TYPE,
+    ASKED_TYPE,
+    DISPATCH_TYPE,
+    END_TYPE,
+    PRUNED_TYPE,
+    UNLOCK_TYPE,
+)
 
 LedgerRecord = dict[str, Any]
 
@@ -41,6 +49,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
         "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
         "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
         "degraded?": [_TEXT], "lifted?": [_TEXT], "derived?": _TEXT, "called?": _TEXT, "guessed?": _TEXT, "whole?": _ANY,
+        "asked?": {"question": _TEXT, "result": _TEXT},
     },
     END_TYPE: {
         **_ABOUT, **dict.fromkeys(("hook", "dispatch", "status"), _TEXT),
@@ -49,6 +58,8 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
     ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
     UNLOCK_TYPE: {"until": _TEXT},
+    ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
+    ANSWERED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER},
 }  # fmt: skip
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {

@@ -98,6 +98,10 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
     write_private(f"{folder}/{permit.digest}{_ENDING}", data)
     _remove_old(folder, now, MAX_QUESTIONS)
     _remove(f"{state}/{_QUESTIONS}/{question.id}{_ENDING}")
+    # A person is there: questions of this session are asked again.
+    from boathook.process.sessions import Sessions
+
+    Sessions(f"{state}/sessions").forget_unanswered(question.session)
     return permit
 
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from boathook.core.ask_rule import ASK_WAYS
 from boathook.core.event import KINDS, SPELLINGS, find_kind
 from boathook.core.hook import (
+    ASK_LEVELS,
     BASIC,
     ERROR,
     IMPORTS,
@@ -21,6 +23,7 @@ from boathook.core.hook import (
     PROJECT_IMPORTS,
     SANDBOX_LEVELS,
     SHARED_PROCESS,
+    STRONG,
     WARNING,
     Diagnostic,
 )
@@ -229,6 +232,9 @@ _SETTINGS_ABOUT = (
     "an error. Without it, every name counts as right"
 )
 
+_ASK_ABOUT = (
+    "`strong`: what it asks is never left to the agent, and a yes needs a second proof of a person, beside a terminal"
+)
 _MATCHER_ABOUT = "which tool calls, or which other events of the trigger, the hook runs on"
 _KIND_ABOUT = "what the tool does; it means every such tool in every agent"
 _PATTERNS = (
@@ -266,6 +272,7 @@ HOOK_MD_FIELDS = (
     NETWORK_FIELD,
     IMPORTS_FIELD,
     PROCESS_FIELD,
+    Field("ask", WORD, _ASK_ABOUT, words=ASK_LEVELS, fallback=STRONG, example=STRONG),
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     _names("settings", about=_SETTINGS_ABOUT, example=["protected"]),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
@@ -327,6 +334,22 @@ HOOKS_TOML_FIELDS = (
         "whether a process stays in memory and answers events faster, see `boathook warm`; not in CI (Linux)",
         "off",
         words=("off", "on"),
+    ),
+    _user(
+        "ask",
+        WORD,
+        "who asks a person if a hook wants that: the agent (`host`), boathook (`wait`), or no one (`deny`). Without it: the "
+        "agent where it asks, else boathook while `boathook page` or `boathook asks --watch` runs, else the call is denied",
+        words=ASK_WAYS,
+        example="wait",
+    ),
+    _user(
+        "ask_timeout",
+        MILLISECONDS,
+        "how long boathook waits for an answer, in milliseconds; the timeout of the agent may be shorter",
+        300_000,
+        1_000,
+        300_000,
     ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
