@@ -157,7 +157,7 @@ def _describe_deciding(hook: Hook) -> tuple[object, ...]:
     return (
         *(hook.name, hook.trigger, hook.scope, hook.source, hook.dialect.name, texts, matcher.tool_kinds),
         *(hook.priority, hook.timeout, hook.background, hook.on_failure, hook.protected, hook.state),
-        *(hook.sandbox, hook.network, hook.imports, hook.settings, hook.env, hook.needs.to_tuple()),
+        *(hook.sandbox, hook.network, hook.imports, hook.settings, hook.ask, hook.env, hook.needs.to_tuple()),
         hook.approval.digest if hook.approval is not None else "",
         *((name, value) for name, value in handler.to_dict().items() if name not in _PLACE_FIELDS),
     )

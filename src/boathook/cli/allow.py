@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from boathook.assembly import load_catalog, resolve_state
+from boathook.cli.approvals import ask_factor
 from boathook.cli.closed_questions import describe_closed_question
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import StyledLine, show_lines
@@ -29,6 +30,7 @@ from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unl
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _MAX_SHOWN_INPUT = 80
+_MAX_ASKED_INPUT = 1000
 _DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
 
 
@@ -43,7 +45,8 @@ def allow_call(id: str | None, state: str | None) -> int:
     is the agent's own permission. ID is that of the record, or any unique prefix: the agent names it, and so does
     `boathook log`. Without ID, this lists the calls that can be allowed now.
 
-    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes.
+    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes. If one of the hooks
+    says `ask: strong`, you need a second factor as well (`boathook approvals`).
 
     \b
     Exit codes: 0 it is allowed, 1 it is not.
@@ -62,6 +65,9 @@ def allow_call(id: str | None, state: str | None) -> int:
             echo(text, style)
         if not _has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
+            return 1
+        if question.needs_factor and (reason := ask_factor(terminal, state, _summarize_call(question))):
+            echo(f"Nothing was allowed: {reason}", err=True)
             return 1
     try:
         permit = write_permit(folder, question, time.time())
@@ -219,6 +225,11 @@ def _describe_call(question: Question) -> Iterator[StyledLine]:
         yield f"  {label:9} {reveal_text(text) or '-'}", ""
     yield "  input", ""
     yield from _describe_input(question.tool_input)
+
+
+def _summarize_call(question: Question) -> str:
+    shown = cut_text(dumps(question.tool_input), _MAX_ASKED_INPUT)
+    return f"Allow this call of {question.host_tool or question.tool} once?\n{shown}"
 
 
 def _describe_objections(question: Question) -> Iterator[StyledLine]:

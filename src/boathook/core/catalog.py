@@ -49,6 +49,9 @@ class Settings(Value):
     degraded: str = "report"
     broken: str = "refuse"
     warm: str = "off"
+    # The second factor of a person's answers, and the program that asks, if it is one: see `boathook.permits.factors`.
+    factor: str = "none"
+    askpass: str = ""
     # Which sources are read where: see `boathook.sources.source.choose_sources`. None if only the defaults are.
     source_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
