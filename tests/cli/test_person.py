@@ -71,6 +71,8 @@ COMMANDS = {
     "convert of files that only people have": ["convert", "to-hookmd", "--from", "kimi", "--yes"],
     "unlock": ["unlock", "30m"],
     "allow": ["allow", "0123456789ab"],
+    "approvals totp": ["approvals", "totp"],
+    "page --open": ["page", "--open"],
     "pack add": ["pack", "add", "./guards", "--yes"],
     "pack remove": ["pack", "remove", "local/guards", "--yes"],
     "pack on": ["pack", "on", "local/guards:b"],
@@ -85,6 +87,7 @@ FREE = {
     "the end of a pause": ["unlock", "--end"],
     "a dry run of setup": ["setup", "--agent", "gemini", "--dry-run"],
     "status": ["status"],
+    "the second factor": ["approvals", "status"],
     "the packs": ["pack", "list"],
 }
 VARIABLES = [name for setup in list_setups() for name in setup.agent_variables]

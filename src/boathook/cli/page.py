@@ -38,7 +38,8 @@ def open_page(
     the command to copy.
 
     It answers on this machine only, to the browser that opened it. The address works once, within a minute; for another
-    window press Enter, or run `boathook page --open` elsewhere. The page ends with Ctrl-C, or after 30 minutes without a reader. It needs the extra `page`.
+    window press Enter, or run `boathook page --open` in another terminal. The page ends with Ctrl-C, or after 30 minutes
+    without a reader. It needs the extra `page`.
 
     \b
     Examples:
