@@ -30,6 +30,15 @@ class NewestCode(str):
         return compute_code(secret, int(time.time()) // STEP_SECONDS + 1)
 
 
+class PlainAnswer(str):
+    """An answer that is typed as it is."""
+
+    __slots__ = ()
+
+    def replace(self, old: str, new: str | None, count: int = -1) -> str:  # type: ignore[override]
+        return str(self)
+
+
 def connect(project: ScratchProject, *answers: str, **options) -> tuple[int | None, str]:
     return run_boathook(project, ["approvals", "totp"], answers, prompt=CODE_PROMPT, **options)
 
@@ -47,14 +56,14 @@ def test_an_app_is_connected_by_a_code_of_the_secret_that_is_shown_once(project:
 
 
 def test_without_a_right_code_nothing_is_kept(project: ScratchProject) -> None:
-    code, text = connect(project, "000000x", "", "12")
+    code, text = connect(project, *map(PlainAnswer, ("000000x", "", "12")))
     assert (code, "Nothing was changed: no code was right." in text) == (1, True)
     assert not (project.state / "factor/totp-secret").exists()
 
 
 def test_to_replace_an_app_a_code_of_the_old_one_is_needed(project: ScratchProject) -> None:
     write_secret(str(project.state), SECRET, 0)
-    code, text = connect(project, "12")
+    code, text = connect(project, PlainAnswer("12"))
     assert (code, "Nothing was changed: a code has 6 digits" in text, "otpauth" in text) == (1, True, False)
     assert read_secret(str(project.state)) == SECRET
     code, text = connect(project, NewestCode(), NewestCode())
@@ -64,7 +73,7 @@ def test_to_replace_an_app_a_code_of_the_old_one_is_needed(project: ScratchProje
 def test_it_needs_a_terminal_and_there_is_no_option_that_answers(project: ScratchProject) -> None:
     done = project.run("approvals", "totp")
     assert (done.returncode, "there is no terminal to ask at" in done.stderr) == (1, True)
-    assert project.run("approvals", "totp", "--yes").returncode == 2
+    assert "No such option" in project.run("approvals", "totp", "--yes").stderr
 
 
 @pytest.fixture
@@ -93,7 +102,7 @@ def test_a_strong_hook_is_not_answered_without_a_second_factor(project: ScratchP
 def test_a_strong_hook_is_answered_with_a_code_and_not_without(project: ScratchProject, question: str) -> None:
     project.write_hooks_toml("user", FACTOR)
     write_secret(str(project.state), SECRET, 0)
-    code, text = allow(project, question, "12")
+    code, text = allow(project, question, PlainAnswer("12"))
     assert (code, "Nothing was allowed: a code has 6 digits" in text) == (1, True), text
     code, text = allow(project, question, NewestCode())
     assert code == 0, text
@@ -105,6 +114,21 @@ def test_a_hook_that_does_not_say_so_needs_no_second_factor(project: ScratchProj
     project.write_hook("guard", 'echo \'{"decision": "ask"}\'')
     code, text = allow(project, ask_hooks(project)["id"])
     assert code == 0, text
+
+
+def test_doctor_reports_a_factor_that_a_hook_wants_and_that_does_not_work(project: ScratchProject) -> None:
+    def examine() -> list[str]:
+        return [line for line in project.run("doctor").stdout.splitlines() if "second factor" in line]
+
+    assert examine() == []
+    project.write_hook("guard", fields={"ask": "strong"})
+    [line] = examine()
+    assert "needs a second factor, and none is set" in " ".join(project.run("doctor").stdout.split())
+    assert "warning" in line
+    project.write_hooks_toml("user", FACTOR)
+    write_secret(str(project.state), SECRET, 0)
+    [line] = examine()
+    assert ("ok" in line, line.endswith("totp")) == (True, True)
 
 
 def test_a_wrong_word_for_ask_is_an_error_and_counts_as_strong(project: ScratchProject) -> None:
