@@ -12,7 +12,7 @@ from typing import Any
 from boathook.cli.doctor_firing import FIRING_WAYS
 from boathook.cli.doctor_hooks import RESULTS
 from boathook.core.approval import ANYWHERE, IN_PROJECT, IN_REPOSITORY
-from boathook.core.hook import ERROR, HANDLERS, IMPORTS, NOTE, SANDBOX_LEVELS, SCOPES, WARNING
+from boathook.core.hook import ASK_CHECKS, ERROR, HANDLERS, IMPORTS, NOTE, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hook_tests.case import CORPUS, DECISION_WORDS
@@ -161,6 +161,7 @@ _HOOK = _make_object(
         "sandbox": _make_choice(*SANDBOX_LEVELS),
         "network": _FLAG,
         "imports": _make_choice(*IMPORTS),
+        "ask": _make_choice(*ASK_CHECKS),
         "trusted_in": {"enum": [None, *_EXTENTS]},
         "state": _STATE,
         "why": _TEXT,

@@ -99,7 +99,7 @@ def load(
     locations = locate(project, without=without, trust_all=trust_all, **folders)
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
-    origin = {"host": "python", "project": catalog.project, "folder": locations.start}
+    origin = _make_origin("python", catalog, locations)
     recorder = Recorder(locations.state, origin, is_whole=catalog.settings.record == "whole")
 
     def report_end(call: Call, end: Exit) -> None:
@@ -269,10 +269,10 @@ def resolve_start(project: Path | None) -> str:
 def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Engine:
     from boathook.process.spawn import prepare_own_process
 
-    catalog = _load_catalog_for(kind, locations)
+    catalog, machine = _load_catalog_for(kind, locations)
     spawn = prepare_own_process()
     settings = catalog.settings
-    origin = {"host": sender.dialect.name, "project": catalog.project, "folder": locations.start}
+    origin = {**_make_origin(sender.dialect.name, catalog, locations), **machine}
     if has_caller_process():
         origin["path"] = "warm"
     recorder = Recorder(
@@ -369,12 +369,23 @@ class _LateSupervisor:
         pass
 
 
-def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
-    """Return the catalogue as far as one kind of event needs it: the compiled one if it is fresh, else from the files."""
+def _make_origin(host: str, catalog: Catalog, locations: Locations) -> dict[str, str]:
+    """Return what records say about where they are from."""
+    hook_set = {"hook_set": catalog.hook_set} if catalog.hook_set else {}
+    return {"host": host, "project": catalog.project, "folder": locations.start, **hook_set}
+
+
+def _load_catalog_for(kind: EventKind, locations: Locations) -> tuple[Catalog, dict[str, str]]:
+    """Return the catalogue as far as one kind of event needs it: the compiled one if it is fresh, else from the files.
+
+    With it, what the compiled one has about the machine for records.
+    """
     try:
         compiled = load_compiled(locations)
         if compiled is not None:
-            return compiled.restore(kind)
+            state, machine = compiled.head["machine"]
+            known = {"machine": machine, "boathook": compiled.head["boathook"]} if state == locations.state else {}
+            return compiled.restore(kind), known
     except Exception:  # noqa: BLE001, S110  (the files themselves are there, so any error is harmless)
         pass
     import time
@@ -386,7 +397,7 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
     loaded = load_hooks(locations, None if locations.trust_all else open_trust(locations))
     if loaded.lasting:
         write_compiled(loaded.catalog, loaded.watch, locations, started, loaded.trusted_folders)
-    return loaded.catalog
+    return loaded.catalog, {}
 
 
 def _make_job_context(catalog: Catalog, locations: Locations, host_project: str = "") -> JobContext:

@@ -74,6 +74,8 @@ COMMANDS = {
     "allow": ["allow", "0123456789ab"],
     "asks": ["asks", "0123456789ab"],
     "asks --watch": ["asks", "--watch"],
+    "approvals totp": ["approvals", "totp"],
+    "page --open": ["page", "--open"],
     "pack add": ["pack", "add", "./guards", "--yes"],
     "pack remove": ["pack", "remove", "local/guards", "--yes"],
     "pack on": ["pack", "on", "local/guards:b"],
@@ -88,6 +90,7 @@ FREE = {
     "the end of a pause": ["unlock", "--end"],
     "a dry run of setup": ["setup", "--agent", "gemini", "--dry-run"],
     "status": ["status"],
+    "the second factor": ["approvals", "status"],
     "the packs": ["pack", "list"],
     "the questions": ["asks", "--json"],
 }

@@ -60,6 +60,7 @@ class Compiled:
             self.head["user_folders"],
             self.head["trusted_keys"],
             tuple([hook for hook in hooks if hook.source == BUILT_IN]),
+            self.head["hook_set"],
         )
 
 

@@ -8,6 +8,7 @@ import time
 import click
 
 from boathook.assembly import load_catalog, resolve_state
+from boathook.cli.approvals import ask_factor
 from boathook.cli.call_review import describe_call, describe_objections, has_typed_digest
 from boathook.cli.closed_questions import describe_closed_question
 from boathook.cli.common_options import state_option
@@ -21,13 +22,14 @@ from boathook.core.json_text import dumps
 from boathook.core.permit import PERMIT_SECONDS, Question
 from boathook.errors import BoathookError, ConfigError, LedgerError
 from boathook.ledger.record import make_unlock_record
-from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.call_permits import list_questions, write_permit
 from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unlock_end, remove_unlock, write_unlock
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _MAX_SHOWN_INPUT = 80
 _OTHER_HOOKS = "Hooks that were not asked yet are asked when the agent makes this call again."
+_MAX_ASKED_INPUT = 1000
 
 
 @click.command("allow")
@@ -41,7 +43,8 @@ def allow_call(id: str | None, state: str | None) -> int:
     is the agent's own permission. ID is that of the record, or any unique prefix: the agent names it, and so does
     `boathook log`. Without ID, this lists the calls that can be allowed now.
 
-    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes.
+    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes. If one of the hooks
+    says `ask: strong`, you need a second factor as well (`boathook approvals`).
 
     \b
     Exit codes: 0 it is allowed, 1 it is not.
@@ -60,6 +63,9 @@ def allow_call(id: str | None, state: str | None) -> int:
             echo(text, style)
         if not has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
+            return 1
+        if question.needs_factor and (reason := ask_factor(terminal, state, _summarize_call(question))):
+            echo(f"Nothing was allowed: {reason}", err=True)
             return 1
     try:
         permit = write_permit(folder, question, time.time())
@@ -169,7 +175,7 @@ def _end_pause(folder: str) -> int:
     if not remove_unlock(folder):
         echo("Self-protection is on: there is no pause to end.")
         return 0
-    record = make_unlock_record("", id=make_record_id(), time=make_timestamp())
+    record = make_unlock_record("", id=make_record_id(), time=make_timestamp()) | describe_machine(folder)
     error_message = Ledger(folder).append(record, sync=True)
     echo("Self-protection is on again.", "green")
     if error_message:
@@ -196,3 +202,8 @@ def _parse_duration(text: str) -> int:
 def _format_duration(seconds: int) -> str:
     minutes = seconds // 60
     return f"{minutes} minutes" if seconds % 60 == 0 and minutes != 1 else f"{seconds} seconds"
+
+
+def _summarize_call(question: Question) -> str:
+    shown = cut_text(dumps(question.tool_input), _MAX_ASKED_INPUT)
+    return f"Allow this call of {question.host_tool or question.tool} once?\n{shown}"

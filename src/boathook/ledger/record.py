@@ -27,6 +27,8 @@ DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
 ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
 # A question that boathook waits for an answer to, and what became of it.
 ASKED_TYPE, ANSWERED_TYPE = "asked", "answered"
+# Where a record is from: a random id of the machine, the version, and the set of hooks that could decide.
+MACHINE_FIELDS = ("machine", "boathook", "hook_set")
 
 # the rest of a line is for its link
 MAX_RECORD_BYTES = (1 << 16) - 256
@@ -138,6 +140,8 @@ class _RecordBuilder:
             **({"path": around["path"]} if "path" in around else {}),
             "event": original.kind.name,
             "tool": _shorten_name(clean["tool"]),
+            # What the host calls this call, at every event of it.
+            **({"tool_use_id": _shorten_name(clean["call"])} if clean["call"] else {}),
             "input_sha256": None if tool_input is None else hash_value(tool_input),
             "input": None if tool_input is None else self._limit(clean["input"], _MAX_INPUT_CHARS),
             "decision": verdict.decision.word,
@@ -152,6 +156,7 @@ class _RecordBuilder:
             ],
             "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
         }
+        record |= {key: around[key] for key in MACHINE_FIELDS if around.get(key)}
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
         if verdict.asked[0]:
@@ -171,6 +176,7 @@ class _RecordBuilder:
 
     def _collect(self, *, whole: bool) -> _Fields:
         verdict, original, runs_budget = self.verdict, self.verdict.original, [4 * _MAX_SEARCHED_CHARS]
+        call_id = original.data.get("tool_use_id")
         values = {
             "input": original.data.get("tool_input"),
             "rewritten": verdict.modified_input,
@@ -179,6 +185,7 @@ class _RecordBuilder:
         return {
             "session": original.session_id[:_MAX_SEARCHED_TEXT],
             "tool": original.tool_name[:_MAX_SEARCHED_TEXT],
+            "call": call_id[:_MAX_SEARCHED_TEXT] if isinstance(call_id, str) else "",
             "derived": str(original.data.get(DERIVED) or "")[:_MAX_SEARCHED_TEXT],
             "called": str(original.data.get(HOST_TOOL) or "")[:_MAX_SEARCHED_TEXT]
             if HOST_GUESS in original.data
@@ -208,6 +215,7 @@ class _RecordBuilder:
             **dict.fromkeys(texts, placeholder),
             "derived": placeholder if verdict.original.data.get(DERIVED) else "",
             "called": "",
+            "call": "",
             **{key: [placeholder for _ in items] for key, items in lists.items()},
             "runs": [[placeholder] for _ in verdict.runs],
         }

@@ -11,6 +11,7 @@ from boathook.ledger.record import (
     ASKED_TYPE,
     DISPATCH_TYPE,
     END_TYPE,
+    MACHINE_FIELDS,
     PRUNED_TYPE,
     UNLOCK_TYPE,
 )
@@ -41,10 +42,11 @@ _ABOUT: LedgerRecord = {
     "folder?": _TEXT,
     "path?": _TEXT,
     "event": _TEXT,
+    **dict.fromkeys([f"{key}?" for key in MACHINE_FIELDS], _TEXT),
 }
 RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     DISPATCH_TYPE: {
-        **_ABOUT, "tool": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,
+        **_ABOUT, "tool": _TEXT, "tool_use_id?": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,
         "decision": _TEXT, "reasons": [_TEXT], "changed": _CHANGED, "ms": _NUMBER, "hooks": [_RUN],
         "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
         "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
@@ -57,7 +59,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
     ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
-    UNLOCK_TYPE: {"until": _TEXT},
+    UNLOCK_TYPE: {"until": _TEXT, "machine?": _TEXT, "boathook?": _TEXT},
     ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
     ANSWERED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER},
 }  # fmt: skip

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.page.access import TICKET_SECONDS, RedirectFile
+from boathook.page.open_requests import OpenRequests
 from boathook.page.page_app import make_app
 from boathook.page.page_context import PageContext
 from boathook.page.request_check import RequestCheck
@@ -92,13 +93,18 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
     redirect = RedirectFile()
     context.when_opened(redirect.remove)
     opener = PageOpener(context, redirect, options, port, echo)
+    windows = OpenRequests(context.state, port, opener.describe_address)
     context.index.start()
     try:
+        # The page works without.
+        with contextlib.suppress(OSError, ConfigError):
+            windows.start(lambda path: open_page_socket(0, path))
         with _handle_signals():
             asyncio.run(_serve(server, listener, context, opener, options.idle_seconds))
     except KeyboardInterrupt:
         pass
     finally:
+        windows.close()
         context.close()
         redirect.close()
         if options.socket_path:
@@ -193,9 +199,12 @@ class PageOpener:
         threading.Thread(target=start_browser, name="boathook-page-browser", daemon=True).start()
 
     def _print_address(self) -> None:
-        for line in describe_tunnel(os.environ, self._port, self._options.socket_path):
-            self.echo(line)
-        self.echo(f"Open within a minute, once: {self._context.make_address()}")
+        self.echo(self.describe_address())
+
+    def describe_address(self) -> str:
+        """Return a new address for the person, and how to reach it from another machine."""
+        tunnel = describe_tunnel(os.environ, self._port, self._options.socket_path)
+        return "\n".join((*tunnel, f"Open within a minute, once: {self._context.make_address()}"))
 
     def start(self) -> None:
         """Open the page, and another window whenever the person presses Enter: an address works only once."""

@@ -15,7 +15,7 @@ from boathook.core.ask_rule import (
     describe_result,
     describe_silence,
 )
-from boathook.core.hook import STRONG
+from boathook.core.hook import STRONG_ASK
 from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.core.text import clean_text, reveal_text
@@ -199,7 +199,7 @@ def _list_askers(verdict: Verdict) -> list[Run]:
 
 def _needs_proof(verdict: Verdict) -> bool:
     """Whether a hook that asks wants a second proof of a person, which no agent asks for."""
-    return any(getattr(run.hook, "ask", "") == STRONG for run in _list_askers(verdict))
+    return any(run.hook.ask == STRONG_ASK for run in _list_askers(verdict))
 
 
 def _deny(verdict: Verdict, text: str) -> Verdict:
