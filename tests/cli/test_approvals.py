@@ -78,8 +78,8 @@ def test_it_needs_a_terminal_and_there_is_no_option_that_answers(project: Scratc
 
 @pytest.fixture
 def question(project: ScratchProject) -> str:
-    """The id of a call that a hook with `ask: strong` asks about."""
-    project.write_hook("guard", 'echo \'{"decision": "ask", "reason": "sure?"}\'', fields={"ask": "strong"})
+    """The id of a call that a hook with `ask: strong` refuses. If it asked, boathook would wait for the answer."""
+    project.write_hook("guard", 'echo \'{"decision": "block", "reason": "no"}\'', fields={"ask": "strong"})
     return ask_hooks(project)["id"]
 
 
@@ -96,7 +96,7 @@ def allow(project: ScratchProject, question: str, *answers: str) -> tuple[int | 
 def test_a_strong_hook_is_not_answered_without_a_second_factor(project: ScratchProject, question: str) -> None:
     code, text = allow(project, question)
     assert (code, "Nothing was allowed: this answer needs a second factor, and none is set" in text) == (1, True), text
-    assert ask_hooks(project)["decision"] == "ask"
+    assert ask_hooks(project)["decision"] == "block"
 
 
 def test_a_strong_hook_is_answered_with_a_code_and_not_without(project: ScratchProject, question: str) -> None:

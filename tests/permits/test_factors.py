@@ -12,7 +12,7 @@ import pytest
 
 from boathook.core.catalog import Settings
 from boathook.permits import askpass, factors
-from boathook.permits.factors import FACTORS, check_factor, find_factor_problem, is_code_needed
+from boathook.permits.factors import FACTORS, FactorAnswer, check_factor, find_factor_problem, is_code_needed
 from boathook.permits.totp import STEP_SECONDS, compute_code, write_secret
 from boathook.sources.fields import HOOKS_TOML_FIELDS
 
@@ -38,12 +38,12 @@ def write_program(folder: Path, text: str) -> str:
 
 
 def ask(program: str, text: str = "Allow?") -> str:
-    return check_factor(Settings(factor="askpass", askpass=program), "/nowhere", text, "")
+    return check_factor(Settings(factor="askpass", askpass=program), "/nowhere", FactorAnswer(text))
 
 
 def test_without_a_factor_an_answer_that_needs_one_is_refused_and_the_reason_says_how_to_set_one() -> None:
     for settings in (Settings(), Settings(factor="other")):
-        reason = check_factor(settings, "/nowhere", "Allow?", "123456")
+        reason = check_factor(settings, "/nowhere", FactorAnswer("Allow?", "123456"))
         assert "needs a second factor, and none is set" in reason
         assert "boathook approvals totp" in reason
         assert find_factor_problem(settings, "/nowhere") == reason
@@ -63,9 +63,9 @@ def test_a_code_is_checked_and_used_up(tmp_path: Path) -> None:
     write_secret(str(tmp_path), SECRET, 0)
     assert find_factor_problem(settings, str(tmp_path)) == ""
     code = compute_code(SECRET, int(time.time()) // STEP_SECONDS)
-    assert check_factor(settings, str(tmp_path), "", code) == ""
-    assert "was used already" in check_factor(settings, str(tmp_path), "", code)
-    assert "a code has 6 digits" in check_factor(settings, str(tmp_path), "", "")
+    assert check_factor(settings, str(tmp_path), FactorAnswer("", code)) == ""
+    assert "was used already" in check_factor(settings, str(tmp_path), FactorAnswer("", code))
+    assert "a code has 6 digits" in check_factor(settings, str(tmp_path), FactorAnswer(""))
 
 
 def test_an_error_in_a_check_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_an_error_in_a_check_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("broken")
 
     monkeypatch.setitem(factors.FACTORS, "totp", FACTORS["totp"].replace(check=fail))
-    assert "RuntimeError: broken" in check_factor(Settings(factor="totp"), "/nowhere", "", "1")
+    assert "RuntimeError: broken" in check_factor(Settings(factor="totp"), "/nowhere", FactorAnswer("", "1"))
 
 
 def test_exit_code_0_of_the_program_is_a_yes_and_everything_else_a_no(folder: Path) -> None:

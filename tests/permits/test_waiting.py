@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+from boathook.permits.totp import STEP_SECONDS, compute_code, write_secret
 from e2e.terminal import run_at_terminal
 from tests.permits.waiting_calls import (
     ASK,
@@ -182,14 +184,44 @@ def watch(project):
     return run_at_terminal(argv, ["{digits}", "\x03"], cwd=project.path, env=env, prompt=prompt)
 
 
-def test_a_hook_that_wants_a_strong_proof_is_never_left_to_the_agent(project):
+def test_a_hook_that_wants_a_second_factor_is_never_left_to_the_agent(project):
     project.write_hook("careful", ASK, fields={"ask": "strong"})
     call = WaitingCall(project)
     ask_id = call.find_question()
     code, text = answer(project, ask_id)
-    assert (code, "a second proof of a person is needed" in text) == (1, True), text
+    assert (code, "this answer needs a second factor, and none is set" in text) == (1, True), text
     assert answer(project, ask_id, typed="no")[0] == 0
     assert call.finish()["decision"] == "block"
+
+
+def test_a_hook_that_wants_a_second_factor_is_answered_with_a_code(project):
+    project.write_hook("careful", ASK, fields={"ask": "strong"})
+    project.write_hooks_toml("user", '[hooks.approvals]\nfactor = "totp"\n')
+    secret = b"12345678901234567890"
+    write_secret(str(project.state), secret, 0)
+    call = WaitingCall(project)
+    argv, env = project.make_argv("asks", call.find_question()), make_person_environment(project)
+    prompt = rf"{ASKS_PROMPT}|authenticator app shows: $"
+
+    def type_code(code):
+        return run_at_terminal(argv, ["{digits}", code], cwd=project.path, env=env, prompt=prompt)
+
+    code, text = type_code("12")
+    assert (code, "a code has 6 digits" in text) == (1, True), text
+    code, text = type_code(compute_code(secret, int(time.time()) // STEP_SECONDS))
+    assert (code, "You allowed this call." in text) == (0, True), text
+    assert call.finish()["decision"] == "allow"
+
+
+def test_a_program_of_the_person_asks_about_a_hook_that_wants_a_second_factor(project):
+    project.write_hook("careful", ASK, fields={"ask": "strong"})
+    for program, is_yes in (("/bin/false", False), ("/bin/true", True)):
+        project.write_hooks_toml("user", f'[hooks.approvals]\nfactor = "askpass"\naskpass = "{program}"\n')
+        call = WaitingCall(project)
+        code, text = answer(project, call.find_question())
+        assert (code == 0, "the person said no" in text) == (is_yes, not is_yes), text
+        call.end() if not is_yes else call.finish()
+    assert [record["result"] for record in read_records(project, "answered")][-1] == "allowed"
 
 
 def test_a_project_cannot_choose_who_asks(project):

@@ -24,12 +24,12 @@ from boathook.errors import BoathookError, ConfigError, LedgerError
 from boathook.ledger.record import make_unlock_record
 from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.call_permits import list_questions, write_permit
+from boathook.permits.factors import describe_wish
 from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unlock_end, remove_unlock, write_unlock
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _MAX_SHOWN_INPUT = 80
 _OTHER_HOOKS = "Hooks that were not asked yet are asked when the agent makes this call again."
-_MAX_ASKED_INPUT = 1000
 
 
 @click.command("allow")
@@ -64,7 +64,7 @@ def allow_call(id: str | None, state: str | None) -> int:
         if not has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
             return 1
-        if question.needs_factor and (reason := ask_factor(terminal, state, _summarize_call(question))):
+        if question.needs_factor and (reason := ask_factor(terminal, state, describe_wish(question))):
             echo(f"Nothing was allowed: {reason}", err=True)
             return 1
     try:
@@ -202,8 +202,3 @@ def _parse_duration(text: str) -> int:
 def _format_duration(seconds: int) -> str:
     minutes = seconds // 60
     return f"{minutes} minutes" if seconds % 60 == 0 and minutes != 1 else f"{seconds} seconds"
-
-
-def _summarize_call(question: Question) -> str:
-    shown = cut_text(dumps(question.tool_input), _MAX_ASKED_INPUT)
-    return f"Allow this call of {question.host_tool or question.tool} once?\n{shown}"

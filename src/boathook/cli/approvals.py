@@ -17,7 +17,7 @@ from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.catalog import Settings
 from boathook.core.hook import USER
 from boathook.errors import ConfigError
-from boathook.permits.factors import check_factor, find_factor_problem, is_code_needed
+from boathook.permits.factors import FactorAnswer, check_factor, find_factor_problem, is_code_needed
 from boathook.permits.totp import (
     encode_secret,
     find_step,
@@ -129,9 +129,14 @@ def read_user_settings(locations: Locations) -> Settings:
     return build_settings(read_hooks_toml(f"{locations.config}/hooks.toml", USER))
 
 
+def ask_code(terminal: Terminal, settings: Settings) -> str:
+    """Ask for the code of the second factor, if it has one; "" if not."""
+    return terminal.ask(_CODE_QUESTION) if is_code_needed(settings) else ""
+
+
 def ask_factor(terminal: Terminal, state: str | None, question_text: str) -> str:
     """Check the second factor of a person at a terminal; return "" if it holds, else the reason."""
     locations = locate(state=state)
     settings = read_user_settings(locations)
-    code = terminal.ask(_CODE_QUESTION) if is_code_needed(settings) else ""
-    return check_factor(settings, locations.state, question_text, code)
+    code = ask_code(terminal, settings)
+    return check_factor(settings, locations.state, FactorAnswer(question_text, code))

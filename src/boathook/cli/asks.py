@@ -7,7 +7,8 @@ import time
 
 import click
 
-from boathook.assembly import resolve_state
+from boathook.assembly import locate, resolve_state
+from boathook.cli.approvals import ask_code, read_user_settings
 from boathook.cli.call_review import describe_call, describe_objections, is_end_of_digest
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import show_lines
@@ -109,7 +110,7 @@ def _to_json(waiting: WaitingQuestion) -> dict[str, object]:
         "tool": question.host_tool or question.tool,
         "hooks": _list_hooks(waiting),
         "text": waiting.text,
-        "strong": waiting.is_strong,
+        "strong": question.needs_factor,
     }
 
 
@@ -137,7 +138,10 @@ def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> in
             again = f"boathook asks {waiting.id[:_SHOWN_ID_CHARS]}"
             echo(f"Nothing was answered: you typed something else. The call still waits: {again}", err=True)
         return 1
-    result = send_answer(folder, waiting, PersonAnswer(waiting.id, question.digest, is_yes, BY_TERMINAL))
+    code = ""
+    if is_yes and question.needs_factor:
+        code = ask_code(terminal, read_user_settings(locate(state=folder)))
+    result = send_answer(folder, waiting, PersonAnswer(waiting.id, question.digest, is_yes, BY_TERMINAL, code))
     if not result.is_taken:
         echo(f"Nothing was answered: {result.reason}.", "red", err=True)
         return 1

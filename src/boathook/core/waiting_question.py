@@ -17,8 +17,7 @@ MAX_ANSWER_BYTES = 4096
 class WaitingQuestion(Value):
     """A call that a process (`pid`, started at `start`) waits for an answer to, until `deadline` (seconds since 1970).
 
-    `question` is the call after all rewrites. `text` is one line about it, without secrets; `is_strong`: a hook wants more than
-    a terminal as proof of a person.
+    `question` is the call after all rewrites. `text` is one line about it, without secrets.
     """
 
     id: str
@@ -27,7 +26,6 @@ class WaitingQuestion(Value):
     pid: int
     start: int
     deadline: float
-    is_strong: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {**self.to_dict(), "question": self.question.to_json()}
@@ -35,21 +33,12 @@ class WaitingQuestion(Value):
     @classmethod
     def parse(cls, fields: Any) -> WaitingQuestion:
         """Make it from JSON; TypeError if it is not one."""
-        types = {
-            "id": str,
-            "question": dict,
-            "text": str,
-            "pid": int,
-            "start": int,
-            "deadline": float,
-            "is_strong": bool,
-        }
-        _check_types(fields, types)
+        _check_types(fields, {"id": str, "question": dict, "text": str, "pid": int, "start": int, "deadline": float})
         return cls(**{**fields, "question": Question.parse(fields["question"])})
 
 
 class PersonAnswer(Value):
-    """What a person answers, bound to the id and the digest of the question; `factor` is a second proof, if one is needed."""
+    """What a person answers, bound to the id and the digest of the question; `factor` is the code of a second factor, if any."""
 
     id: str
     digest: str

@@ -15,19 +15,20 @@ from boathook.core.ask_rule import (
     describe_result,
     describe_silence,
 )
-from boathook.core.hook import STRONG_ASK
 from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.core.text import clean_text, reveal_text
 from boathook.core.value import Value
 from boathook.core.verdict import ALLOWED, DENIED, UNANSWERED, WITHDRAWN
-from boathook.core.waiting_question import BY_PAGE, PersonAnswer, WaitingQuestion
+from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.errors import LedgerError
 from boathook.ledger.record import make_answered_record, make_asked_record
 from boathook.ledger.redact import redact
-from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.answer_socket import AnswerSocket
 from boathook.permits.ask_listeners import has_ask_listener
+from boathook.permits.askpass import ASKPASS_SECONDS
+from boathook.permits.factors import FactorAnswer, check_factor, describe_wish, needs_factor
 from boathook.permits.peer_check import can_check_peers, find_agent_processes, find_refusal, read_peer
 from boathook.permits.waiting_questions import list_waiting, make_ask_id, remove_waiting, write_waiting
 from boathook.process.reaper import find_caller_process
@@ -66,8 +67,9 @@ class PersonAsker:
 
         `elapsed` is how much of the agent's time has passed.
         """
-        setting = self._settings.ask
-        if setting != DENIES and _needs_proof(verdict):
+        setting, question = self._settings.ask, objections.make_question(make_ask_id())
+        # No agent asks for a second factor.
+        if setting != DENIES and question is not None and question.needs_factor:
             setting = WAITS
         way = choose_ask_way(
             setting, host_asks=self._host.asks_person, has_listener=lambda: has_ask_listener(self._state)
@@ -75,7 +77,6 @@ class PersonAsker:
         # Without a setting, the agent itself denies what it cannot ask.
         if way == HOST_ASKS or (way == DENIES and not setting):
             return verdict
-        question = objections.make_question(make_ask_id())
         if way == DENIES or question is None:
             return _deny(verdict, "Your hooks.toml denies what hooks want to ask a person about.")
         # Hooks may have rewritten what the person is asked about.
@@ -100,10 +101,8 @@ class PersonAsker:
         own = read_process_facts(os.getpid())
         if own is None:
             return _deny(verdict, "boathook cannot wait for an answer on this system.")
-        deadline, is_strong = question.time + seconds, _needs_proof(verdict)
-        waiting = WaitingQuestion(
-            question.id, question, _describe_call(question), own.pid, own.start, deadline, is_strong
-        )
+        deadline = question.time + seconds
+        waiting = WaitingQuestion(question.id, question, _describe_call(question), own.pid, own.start, deadline)
         wait = _Wait(self._state, self._settings, waiting)
         try:
             wait.begin()
@@ -133,14 +132,15 @@ class _Wait:
     def begin(self) -> None:
         self._begun = time.monotonic()
         about = {"id": make_record_id(), "time": make_timestamp(), "until": make_timestamp(self._waiting.deadline)}
-        Ledger(self._state).append_required(make_asked_record(self._waiting.question, **about))
+        record = make_asked_record(self._waiting.question, **about) | describe_machine(self._state)
+        Ledger(self._state).append_required(record)
         self._is_asked = True
         write_waiting(self._state, self._waiting)
         self._socket = AnswerSocket(self._state, self._waiting.id, self._caller or os.getppid())
 
     def run(self, seconds: float) -> str:
         assert self._socket is not None  # noqa: S101
-        agent = find_agent_processes(self._caller or os.getpid())
+        agent, end = find_agent_processes(self._caller or os.getpid()), self._begun + seconds
 
         def take(connection: socket.socket, answer: PersonAnswer) -> str:
             waiting = self._waiting
@@ -148,11 +148,14 @@ class _Wait:
                 return "it is for another call"
             if refusal := find_refusal(read_peer(connection, agent.above), agent):
                 return f"this process may not answer: {refusal}"
-            if answer.is_yes and (problem := check_proof(self._settings, waiting, answer)):
-                return problem
+            if answer.is_yes and needs_factor(self._settings, waiting.question, answer.via):
+                left = min(ASKPASS_SECONDS, end - time.monotonic())
+                given = FactorAnswer(describe_wish(waiting.question), answer.factor, left)
+                if problem := check_factor(self._settings, self._state, given):
+                    return problem
             return self._record(ALLOWED if answer.is_yes else DENIED, answer.via)
 
-        is_answered = self._socket.wait(self._begun + seconds, take)
+        is_answered = self._socket.wait(end, take)
         if not is_answered:
             self._record(WITHDRAWN if is_answered is None else UNANSWERED)
         return self._result
@@ -169,7 +172,8 @@ class _Wait:
         """Record what became of the question; return why that does not count, or "". Only a yes needs its record."""
         seconds = time.monotonic() - self._begun
         about = {"id": make_record_id(), "time": make_timestamp(), "result": result, "via": via}
-        record, ledger = make_answered_record(self._waiting.question, seconds, **about), Ledger(self._state)
+        record = make_answered_record(self._waiting.question, seconds, **about) | describe_machine(self._state)
+        ledger = Ledger(self._state)
         if result == ALLOWED:
             try:
                 ledger.append_required(record)
@@ -181,25 +185,8 @@ class _Wait:
         return ""
 
 
-def check_proof(settings: Settings, waiting: WaitingQuestion, answer: PersonAnswer) -> str:
-    """Return why a yes needs more than a terminal as proof of a person, "" if it does not, or if the proof is right."""
-    if not waiting.is_strong and answer.via != BY_PAGE:
-        return ""
-    return check_factor(settings, waiting, answer.factor)
-
-
-def check_factor(settings: Settings, waiting: WaitingQuestion, proof: str) -> str:  # noqa: ARG001
-    """Return why a second proof of a person does not count, or ""."""
-    return "a second proof of a person is needed, and none is set up"
-
-
 def _list_askers(verdict: Verdict) -> list[Run]:
     return [run for run in verdict.runs if run.outcome.decision == Decision.ASK]
-
-
-def _needs_proof(verdict: Verdict) -> bool:
-    """Whether a hook that asks wants a second proof of a person, which no agent asks for."""
-    return any(run.hook.ask == STRONG_ASK for run in _list_askers(verdict))
 
 
 def _deny(verdict: Verdict, text: str) -> Verdict:

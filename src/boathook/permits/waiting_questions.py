@@ -17,14 +17,15 @@ from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.value import Value
 from boathook.core.waiting_question import MAX_ANSWER_BYTES, PersonAnswer, WaitingQuestion
 from boathook.permits.ask_folder import ASK_FOLDER, list_ask_files, open_ask_folder
+from boathook.permits.askpass import ASKPASS_SECONDS
 from boathook.permits.call_permits import MAX_QUESTION_BYTES
 from boathook.system.files import FileError, read_regular, write_private
 from boathook.system.process_facts import is_process_alive
 
 FILE_ENDING, SOCKET_ENDING = ".json", ".sock"
 ID_CHARS = 32
-# How long the process that waits may take to look at an answer.
-ANSWER_SECONDS = 15.0
+# How long the process that waits may take to look at an answer: a program may ask the person.
+ANSWER_SECONDS = ASKPASS_SECONDS + 15
 _CONNECT_SECONDS = 1.0
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _MAX_DEPTH = 1024
