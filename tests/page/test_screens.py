@@ -278,7 +278,7 @@ def test_new_records_reach_a_stream_filtered_and_escaped(
         line = b""
         while not line.strip():
             line = stream.readline()
-        assert json.loads(line) == {"waiting": 1}
+        assert json.loads(line) == {"waiting": 1, "heading": "1 thing needs you"}
         call(machine_with_records, "ls")
         call(machine_with_records, "git push --force <b>")
         html = ""
@@ -320,7 +320,7 @@ def test_a_record_is_saved_as_markdown_that_its_text_cannot_leave(project: Scrat
 
 def test_screens_are_rows_and_the_check_is_around_all_of_them() -> None:
     assert [screen.path for screen in SCREENS] == [
-        *("now", "live", "record", "guards", "hooks", "hook", "sessions", "session", "replay"),
+        *("now", "live", "record", "review", "guards", "hooks", "hook", "sessions", "session", "replay"),
     ]
     assert callable(RequestCheck.__call__)
 

@@ -12,7 +12,15 @@ from boathook.core.verdict import ALLOWED, DENIED, OK, UNANSWERED, WITHDRAWN
 from boathook.hook_tests.case import OBJECTIONS
 from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
-from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE, ASKED_TYPE, DISPATCH_TYPE, END_TYPE, UNLOCK_TYPE
+from boathook.ledger.record import (
+    ALLOW_TYPE,
+    ANSWERED_TYPE,
+    ASKED_TYPE,
+    DISPATCH_TYPE,
+    END_TYPE,
+    TRUST_TYPE,
+    UNLOCK_TYPE,
+)
 from boathook.ledger.schema import LedgerRecord
 
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
@@ -127,6 +135,9 @@ def describe_other_record(record: LedgerRecord) -> str:
         )
     if record["type"] == ANSWERED_TYPE:
         return _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({record.get('question', '')})"
+    if record["type"] == TRUST_TYPE:
+        word = {"trust": "trusted", "deny": "denied"}.get(record.get("decision", ""), "decided about")
+        return f"a person {word} {record.get('hook', '')} of {record.get('project', '')} on the {record.get('via', '')}"
     if record["type"] == UNLOCK_TYPE:
         until = record.get("until")
         return f"a person paused self-protection until {until}" if until else "the pause of self-protection was ended"

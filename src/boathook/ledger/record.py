@@ -27,6 +27,8 @@ DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
 ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
 # A question that boathook waits for an answer to, and what became of it.
 ASKED_TYPE, ANSWERED_TYPE = "asked", "answered"
+# What a person decided about a hook on the page.
+TRUST_TYPE = "trust"
 # Where a record is from: a random id of the machine, the version, and the set of hooks that could decide.
 MACHINE_FIELDS = ("machine", "boathook", "hook_set")
 
@@ -102,6 +104,21 @@ def _describe_question(question: Question) -> _Fields:
     texts = {key: getattr(question, key) for key in ("host", "session", "project", "event", "tool")}
     clean = {key: _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT]))) for key, text in texts.items()}
     return {**clean, "question": question.id, "digest": question.digest}
+
+
+def make_trust_record(
+    project: str,
+    hook: str,
+    decision: str,
+    *,
+    id: str,  # noqa: A002
+    time: str,
+    digest: str,
+    via: str,
+) -> _Fields:
+    """Return the record of a person's decision about a hook; `digest` is of the bytes that are trusted."""
+    about = {"project": project, "hook": _shorten_name(hook), "decision": decision, "digest": digest, "via": via}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": TRUST_TYPE, **about}
 
 
 def make_unlock_record(until: str, *, id: str, time: str) -> _Fields:  # noqa: A002

@@ -13,6 +13,7 @@ from boathook.ledger.record import (
     END_TYPE,
     MACHINE_FIELDS,
     PRUNED_TYPE,
+    TRUST_TYPE,
     UNLOCK_TYPE,
 )
 
@@ -59,6 +60,9 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
     ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
+    TRUST_TYPE: {
+        **dict.fromkeys(("project", "hook", "decision", "digest", "via"), _TEXT), "machine?": _TEXT, "boathook?": _TEXT,
+    },
     UNLOCK_TYPE: {"until": _TEXT, "machine?": _TEXT, "boathook?": _TEXT},
     ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
     ANSWERED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER},

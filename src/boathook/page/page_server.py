@@ -20,7 +20,9 @@ from boathook.page.access import TICKET_SECONDS, RedirectFile
 from boathook.page.open_requests import OpenRequests
 from boathook.page.page_app import make_app
 from boathook.page.page_context import PageContext
+from boathook.page.page_terminal import open_page_terminal
 from boathook.page.request_check import RequestCheck
+from boathook.permits.ask_listeners import register_listener
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -88,7 +90,8 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
     """Serve until a person ends it or nobody reads any more; `echo` prints a line for the person."""
     listener = open_page_socket(options.port, options.socket_path)
     port = (options.port or TUNNEL_PORT) if options.socket_path else listener.getsockname()[1]
-    context = PageContext(f"http://{LOOPBACK}:{port}", options.project, options.given_state)
+    terminal = open_page_terminal()
+    context = PageContext(f"http://{LOOPBACK}:{port}", options.project, options.given_state, terminal)
     server = make_server(context)
     redirect = RedirectFile()
     context.when_opened(redirect.remove)
@@ -99,7 +102,7 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
         # The page works without.
         with contextlib.suppress(OSError, ConfigError):
             windows.start(lambda path: open_page_socket(0, path))
-        with _handle_signals():
+        with _handle_signals(), _listen_for_questions(context):
             asyncio.run(_serve(server, listener, context, opener, options.idle_seconds))
     except KeyboardInterrupt:
         pass
@@ -114,9 +117,22 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
 
 
 @contextlib.contextmanager
+def _listen_for_questions(context: PageContext) -> Iterator[None]:
+    """Let hooks wait for answers while the page runs, if a person can answer there."""
+    with contextlib.ExitStack() as stack:
+        if not context.check.terminal.obstacle:
+            # The page works without.
+            with contextlib.suppress(OSError):
+                stack.enter_context(register_listener(context.state))
+        yield
+
+
+@contextlib.contextmanager
 def _handle_signals() -> Iterator[None]:
     """Clean up also if the process is asked to end, and do not let a shell stop it, which reading its terminal would do."""
     wanted: dict[int, Any] = {signal.SIGTERM: signal.default_int_handler, signal.SIGTTIN: signal.SIG_IGN}
+    # Nor may it be stopped when it shows a code.
+    wanted[signal.SIGTTOU] = signal.SIG_IGN
     before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
     try:
         yield
