@@ -75,7 +75,7 @@ def _talk(leader: int, answers: list[str], prompt: str, end: float) -> str:
         match = re.search(prompt, _decode(output[seen:]), re.MULTILINE) if answers else None
         if match:
             seen = len(output)
-            typed = match.group(1) if match.groups() else ""
+            typed = (match.group(1) or "") if match.groups() else ""
             answer = answers.pop(0).replace(TYPED, typed)
             # Ctrl-C and Ctrl-D count at once; a line that followed could be read before the signal arrives.
             os.write(leader, answer.encode() + (b"" if answer in _KEYS else b"\n"))

@@ -12,7 +12,7 @@ from typing import Any
 from boathook.cli.doctor_firing import FIRING_WAYS
 from boathook.cli.doctor_hooks import RESULTS
 from boathook.core.approval import ANYWHERE, IN_PROJECT, IN_REPOSITORY
-from boathook.core.hook import ERROR, HANDLERS, IMPORTS, NOTE, SANDBOX_LEVELS, SCOPES, WARNING
+from boathook.core.hook import ASK_CHECKS, ERROR, HANDLERS, IMPORTS, NOTE, SANDBOX_LEVELS, SCOPES, WARNING
 from boathook.core.outcome import Decision
 from boathook.core.verdict import OK, OUTPUT_VERSION, STATUS_WORDS
 from boathook.hook_tests.case import CORPUS, DECISION_WORDS
@@ -161,6 +161,7 @@ _HOOK = _make_object(
         "sandbox": _make_choice(*SANDBOX_LEVELS),
         "network": _FLAG,
         "imports": _make_choice(*IMPORTS),
+        "ask": _make_choice(*ASK_CHECKS),
         "trusted_in": {"enum": [None, *_EXTENTS]},
         "state": _STATE,
         "why": _TEXT,
@@ -303,6 +304,13 @@ _WAITING = _make_object(
         ),
         "diff": {"type": ["array", "null"], "items": _TEXT},
         **dict.fromkeys(("uncovered", "not_shown"), _TEXTS),
+    }
+)
+_WAITING_CALL = _make_object(
+    {
+        **dict.fromkeys(("id", "since", "until", "agent", "session", "project", "tool", "text"), _TEXT),
+        "hooks": _TEXTS,
+        "strong": _FLAG,
     }
 )
 _COUNTS_AND_TIMES = {
@@ -576,6 +584,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             {name: _make_object(fields) for name, fields in _AGENT_LINES.items()},
         ),
     },
+    "asks": _make_output("The calls that wait for a person's answer.", {"questions": _make_list(_WAITING_CALL)}),
     "trust": _make_output(
         "The hooks that wait for a decision, and with --list all decisions.",
         {"hooks?": _make_list(_TRUST), "waiting?": _make_list(_WAITING)},

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
-    from boathook.core.catalog import Catalog
+    from boathook.core.catalog import Catalog, Settings
     from boathook.core.event import Event, EventKind
     from boathook.core.hook import Hook
-    from boathook.core.verdict import Call, Exit, Skip, StartedHook
+    from boathook.core.permit import CallObjections
+    from boathook.core.verdict import Call, Exit, Skip, StartedHook, Verdict
     from boathook.dialects.dialect import HostDialect
-    from boathook.engine import BackgroundRunner, Permits
+    from boathook.engine import Asker, BackgroundRunner, Permits
     from boathook.loader import Loaded
     from boathook.process.cancel import CallRunner
     from boathook.process.spawn import Spawn
@@ -57,6 +58,8 @@ class Sender(Value):
     can_ask: bool
     is_debug: bool
     write_debug: Callable[[str], None]
+    # Whether the host's own files have our command, with the timeout that `install` writes.
+    is_installed: Callable[[Event], bool] = lambda _: False
 
 
 class _EngineSetup(Value):
@@ -69,6 +72,7 @@ class _EngineSetup(Value):
     trace: Callable[[str], None] | None = None
     open_permits: Callable[[], Permits] | None = None
     marks_refused_stops: bool = False
+    asker: Asker | None = None
     environ: Mapping[bytes, bytes] | None = None
 
 
@@ -95,7 +99,7 @@ def load(
     locations = locate(project, without=without, trust_all=trust_all, **folders)
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
-    origin = {"host": "python", "project": catalog.project, "folder": locations.start}
+    origin = _make_origin("python", catalog, locations)
     recorder = Recorder(locations.state, origin, is_whole=catalog.settings.record == "whole")
 
     def report_end(call: Call, end: Exit) -> None:
@@ -265,10 +269,10 @@ def resolve_start(project: Path | None) -> str:
 def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Engine:
     from boathook.process.spawn import prepare_own_process
 
-    catalog = _load_catalog_for(kind, locations)
+    catalog, machine = _load_catalog_for(kind, locations)
     spawn = prepare_own_process()
     settings = catalog.settings
-    origin = {"host": sender.dialect.name, "project": catalog.project, "folder": locations.start}
+    origin = {**_make_origin(sender.dialect.name, catalog, locations), **machine}
     if has_caller_process():
         origin["path"] = "warm"
     recorder = Recorder(
@@ -288,6 +292,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
         open_permits=_find_permits(locations, origin),
         marks_refused_stops=sender.dialect.marks_refused_stops,
+        asker=_LateAsker(locations.state, settings, sender),
     )
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
@@ -328,6 +333,24 @@ def _may_concern(hook: Hook, event: Event) -> bool:
         return True
 
 
+class _LateAsker:
+    """Imports what waits for a person's answer when the first hook wants one: most events have no question."""
+
+    def __init__(self, state: str, settings: Settings, sender: Sender) -> None:
+        self._state, self._settings, self._sender = state, settings, sender
+
+    def settle(self, verdict: Verdict, objections: CallObjections, elapsed: float) -> Verdict:
+        from boathook.permits.person_asker import AskingHost, PersonAsker
+
+        dialect, event = self._sender.dialect, verdict.event
+
+        def find_wait_seconds() -> float:
+            return dialect.find_wait_seconds(event, is_installed=self._sender.is_installed(event))
+
+        host = AskingHost(dialect.name, dialect.asks_person(event, read_environment()), find_wait_seconds)
+        return PersonAsker(self._state, self._settings, host).settle(verdict, objections, elapsed)
+
+
 class _LateSupervisor:
     """Imports the supervisor when the first async hook starts: most events have none."""
 
@@ -346,12 +369,23 @@ class _LateSupervisor:
         pass
 
 
-def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
-    """Return the catalogue as far as one kind of event needs it: the compiled one if it is fresh, else from the files."""
+def _make_origin(host: str, catalog: Catalog, locations: Locations) -> dict[str, str]:
+    """Return what records say about where they are from."""
+    hook_set = {"hook_set": catalog.hook_set} if catalog.hook_set else {}
+    return {"host": host, "project": catalog.project, "folder": locations.start, **hook_set}
+
+
+def _load_catalog_for(kind: EventKind, locations: Locations) -> tuple[Catalog, dict[str, str]]:
+    """Return the catalogue as far as one kind of event needs it: the compiled one if it is fresh, else from the files.
+
+    With it, what the compiled one has about the machine for records.
+    """
     try:
         compiled = load_compiled(locations)
         if compiled is not None:
-            return compiled.restore(kind)
+            state, machine = compiled.head["machine"]
+            known = {"machine": machine, "boathook": compiled.head["boathook"]} if state == locations.state else {}
+            return compiled.restore(kind), known
     except Exception:  # noqa: BLE001, S110  (the files themselves are there, so any error is harmless)
         pass
     import time
@@ -363,7 +397,7 @@ def _load_catalog_for(kind: EventKind, locations: Locations) -> Catalog:
     loaded = load_hooks(locations, None if locations.trust_all else open_trust(locations))
     if loaded.lasting:
         write_compiled(loaded.catalog, loaded.watch, locations, started, loaded.trusted_folders)
-    return loaded.catalog
+    return loaded.catalog, {}
 
 
 def _make_job_context(catalog: Catalog, locations: Locations, host_project: str = "") -> JobContext:
@@ -396,6 +430,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
         setup.open_permits,
         built_ins,
         setup.marks_refused_stops,
+        setup.asker,
     )
     return Engine(setup.catalog, parts)
 

@@ -61,7 +61,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         ),
     },
     "Understand": {
-        "page": CommandRow("page:open_page", "Show what hooks do, in a browser", changes_guards=False),
+        "page": CommandRow("page:open_page", "Show what hooks do, in a browser", changes_guards=("--open",)),
         "list": CommandRow("list:list_hooks", "List all hooks and their state", changes_guards=False),
         "show": CommandRow("show_hook:show_hook", "Show everything about one hook", changes_guards=False),
         "explain": CommandRow(
@@ -98,6 +98,15 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
         ),
         "allow": CommandRow(
             "allow:allow_call", "Allow one call that hooks objected to, once", changes_guards=True, needs_operand=True
+        ),
+        "asks": CommandRow(
+            "asks:answer_questions",
+            "Answer what hooks ask you about calls that wait",
+            changes_guards=True,
+            reads_with=("--json",),
+        ),
+        "approvals": CommandRow(
+            "approvals:approvals_group", "Set up the second factor of your answers", changes_guards=("totp",)
         ),
         "unlock": CommandRow(
             "allow:unlock_guards",

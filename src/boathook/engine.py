@@ -6,7 +6,7 @@ import time
 
 from boathook.core.catalog import add_to_plan
 from boathook.core.dispatch import dispatch
-from boathook.core.event import CALL_KINDS, HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, RESET_KINDS, Event
+from boathook.core.event import CALL_KINDS, HOST_TOOL, POST_SESSION, POST_STOP, PRE_STOP, PRE_TOOL, RESET_KINDS, Event
 from boathook.core.hook import BUILT_IN, GONE
 from boathook.core.json_text import dumps
 from boathook.core.notices import hide_project_text, mark_removed_hooks, quiet_reported_hooks
@@ -14,7 +14,7 @@ from boathook.core.outcome import Decision
 from boathook.core.pattern_search import SearchBudget
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
-from boathook.core.verdict import FAILED, OK, Call, Exit, Policy, Run, Skip, StartedHook, Verdict
+from boathook.core.verdict import DENIED, FAILED, OK, Call, Exit, Policy, Run, Skip, StartedHook, Verdict
 from boathook.errors import DialectError
 from boathook.ledger.writer import make_record_id, make_timestamp
 from boathook.process.cancel import Cancellation
@@ -56,6 +56,11 @@ if TYPE_CHECKING:
         def open_call(self, event: Event) -> CallObjections: ...
         def write_question(self, question: Question) -> bool: ...
 
+    class Asker(Protocol):
+        """Puts a question of hooks to a person, if the agent does not."""
+
+        def settle(self, verdict: Verdict, objections: CallObjections, elapsed: float) -> Verdict: ...
+
     class BuiltInFilter(Protocol):
         def list_objecting(self, hooks: tuple[Hook, ...], event: Event) -> tuple[Hook, ...]: ...
 
@@ -82,6 +87,7 @@ class EngineParts(Value):
     built_in: BuiltInFilter | None = None
     # Whether the host says in `stop_hook_active` that a hook has refused the stop before.
     marks_refused_stops: bool = False
+    asker: Asker | None = None
 
 
 class Engine:
@@ -274,13 +280,21 @@ class Engine:
         given: Event | Mapping[str, Any],
     ) -> Verdict:
         record_id = make_record_id() if self._parts.recorder is not None else ""
+        is_open = True
+        if judge is not None and verdict.decision == Decision.ASK and self._parts.asker is not None:
+            begun = time.perf_counter()
+            verdict = judge.settle(verdict, self._parts.asker, begun - started)
+            is_open = verdict.decision == Decision.ASK
+            # The time of a person is not that of the hooks.
+            started += time.perf_counter() - begun
+            verdict, background = _drop_background(verdict, background)
         if background:
             calls = tuple(call.replace(dispatch=record_id) for call in background)
             started_hooks, skips = self._start_background(calls)
             verdict = verdict.replace(background=started_hooks, skipped=verdict.skipped + skips)
         verdict = self._record(self._count_stop(verdict, given), record_id, started)
         if judge is not None and verdict.id:
-            verdict = judge.ask_person(verdict, can_ask=self._policy.can_ask)
+            verdict = judge.ask_person(verdict, can_ask=self._policy.can_ask and is_open)
         if self._trace is not None:
             for call in background:
                 self._trace(f"[HOOK DEBUG] [ASYNC] Starting hook '{call.hook.name}' for event '{call.hook.trigger}'")
@@ -392,6 +406,14 @@ def _add_unfinished(ended: tuple[Verdict, tuple[Call, ...]], budget: SearchBudge
     return verdict.replace(runs=tuple(runs), skipped=verdict.skipped + reports), background
 
 
+def _drop_background(verdict: Verdict, background: tuple[Call, ...]) -> tuple[Verdict, tuple[Call, ...]]:
+    """Return a verdict with its hooks in the background, without them if the call is blocked after all."""
+    if not verdict.is_blocked:
+        return verdict, background
+    skips = tuple(Skip(call.hook.name, f"not reached: {verdict.decision.word}") for call in background)
+    return verdict.replace(skipped=verdict.skipped + skips), ()
+
+
 class _ObjectionJudge:
     """Collects what hooks object to one call, lifts what a person has permitted, and asks the person about the rest."""
 
@@ -406,9 +428,16 @@ class _ObjectionJudge:
             self._opened = permits, permits.open_call(self._event)
         return self._opened[1].judge(call, run)
 
+    def settle(self, verdict: Verdict, asker: Asker, elapsed: float) -> Verdict:
+        """Let boathook ask the person about a tool call, if the agent does not."""
+        if self._opened is None or verdict.event.kind is not PRE_TOOL:
+            return verdict
+        return asker.settle(verdict, self._opened[1], elapsed)
+
     def ask_person(self, verdict: Verdict, *, can_ask: bool) -> Verdict:
         """Keep the question of a call that is refused or asked about, and say so where no agent asks it."""
-        if self._opened is None or verdict.decision not in (Decision.ASK, Decision.BLOCK):
+        is_denied = verdict.asked[1] == DENIED
+        if self._opened is None or is_denied or verdict.decision not in (Decision.ASK, Decision.BLOCK):
             return verdict
         permits, objections = self._opened
         question = objections.make_question(verdict.id)

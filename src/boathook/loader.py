@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, mark_untrusted
+from collections.abc import Iterable
+
+from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, can_take_part, mark_untrusted
+from boathook.core.hashing import hexdigest
 from boathook.core.hook import ABSENT_STATES, ERROR, INVALID, PROJECT, USER, Diagnostic, Hook
 from boathook.core.notices import COUNT_OF_STATE, NEAR_MISS_COUNT, count_hooks
 from boathook.core.value import Value
@@ -18,6 +21,9 @@ from boathook.trust.store import TrustStore
 
 UNTRUSTED_FOLDER = "ignoring your hooks folder because it is inside a project: its hooks may come from the project"
 CLOSED_FOLDER = "this folder cannot be entered, so the project hooks in it and below it cannot be found"
+_SET_DIGITS = 32
+# Of handlers: where something is on this machine.
+_PLACE_FIELDS = ("folder", "root", "data", "filter_row")
 UNTRUSTED_FOLDER_FIX = "check HOME and the variable of this folder, such as XDG_CONFIG_HOME"
 
 
@@ -118,7 +124,7 @@ class _Loading:
         user_folders = tuple(path for option, path in folders.items() if path and option not in untrusted)
         found = (tuple(ordered), settings, tuple(self.diagnostics), projects, counts, is_judged, user_folders)
         trusted_keys = tuple(sorted(absent.trusted_keys)) if absent is not None else ()
-        catalog = Catalog(*found, trusted_keys, built_in)
+        catalog = Catalog(*found, trusted_keys, built_in, _compute_hook_set((*ordered, *built_in)))
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None or absent is None:
             return Loaded(catalog, tuple(self.watch))
@@ -131,6 +137,30 @@ class _Loading:
             tuple(absent.hooks),
             absent.folders,
         )
+
+
+def _compute_hook_set(hooks: Iterable[Hook]) -> str:
+    """Return what identifies in records the hooks that could decide.
+
+    It has no paths, so that the same hooks are the same set on another machine, and no code: of trusted hooks the digest
+    covers it, and what people change in scripts of their own does not change the catalogue.
+    """
+    deciding = [hook for hook in hooks if can_take_part(hook)]
+    lines = sorted(repr(_describe_deciding(hook)) for hook in deciding)
+    return hexdigest("\n".join(("boathook hooks 1", *lines)).encode("utf-8", "surrogatepass"))[:_SET_DIGITS]
+
+
+def _describe_deciding(hook: Hook) -> tuple[object, ...]:
+    matcher, handler = hook.matcher, hook.handler
+    patterns = (("tool", matcher.tool), ("pattern", matcher.pattern), *matcher.fields)
+    texts = tuple((name, pattern.display_text) for name, pattern in patterns if pattern is not None)
+    return (
+        *(hook.name, hook.trigger, hook.scope, hook.source, hook.dialect.name, texts, matcher.tool_kinds),
+        *(hook.priority, hook.timeout, hook.background, hook.on_failure, hook.protected, hook.state),
+        *(hook.sandbox, hook.network, hook.imports, hook.settings, hook.ask, hook.env, hook.needs.to_tuple()),
+        hook.approval.digest if hook.approval is not None else "",
+        *((name, value) for name, value in handler.to_dict().items() if name not in _PLACE_FIELDS),
+    )
 
 
 def _read_config(path: str, scope: str) -> HooksConfig:

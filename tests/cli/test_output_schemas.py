@@ -33,6 +33,7 @@ ARGUMENTS = {
     "convert": "convert to-hookmd --dry-run",
     "agent": "agent hello --script moves.json --yes",
     "trust": "trust --list",
+    "asks": "asks",
     "log": "log",
     "why": "why {id}",
     "stats": "stats",

@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from boathook.cli.person import AgentEvidence, describe_refusal, find_agent
+from boathook.cli.person import describe_refusal
 from boathook.hosts.setup import list_setups
+from boathook.permits.agent_evidence import AgentEvidence, find_agent
 from boathook.system.ancestors import make_ancestor
 from e2e.terminal import run_at_terminal
 from tests.packs.toy_packs import write_pack
@@ -71,6 +72,10 @@ COMMANDS = {
     "convert of files that only people have": ["convert", "to-hookmd", "--from", "kimi", "--yes"],
     "unlock": ["unlock", "30m"],
     "allow": ["allow", "0123456789ab"],
+    "asks": ["asks", "0123456789ab"],
+    "asks --watch": ["asks", "--watch"],
+    "approvals totp": ["approvals", "totp"],
+    "page --open": ["page", "--open"],
     "pack add": ["pack", "add", "./guards", "--yes"],
     "pack remove": ["pack", "remove", "local/guards", "--yes"],
     "pack on": ["pack", "on", "local/guards:b"],
@@ -85,7 +90,9 @@ FREE = {
     "the end of a pause": ["unlock", "--end"],
     "a dry run of setup": ["setup", "--agent", "gemini", "--dry-run"],
     "status": ["status"],
+    "the second factor": ["approvals", "status"],
     "the packs": ["pack", "list"],
+    "the questions": ["asks", "--json"],
 }
 VARIABLES = [name for setup in list_setups() for name in setup.agent_variables]
 

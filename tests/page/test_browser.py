@@ -67,7 +67,10 @@ class Window:
         self.requests.append(request)
 
     def open(self) -> Window:
-        self.page.goto(self.served.context.make_address())
+        return self.open_at(self.served.context.make_address())
+
+    def open_at(self, address: str) -> Window:
+        self.page.goto(address)
         self.page.wait_for_selector("main h1")
         return self
 

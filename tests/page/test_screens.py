@@ -169,7 +169,36 @@ def test_record_shows_fields_that_newer_records_have(project: ScratchProject) ->
     write_records(project.state, [make_record(1, **more)])
     with serve_context() as page:
         text = page.show("record", id=make_record(1)["id"]).text
+        rows = page.send("/data/export/live.json").fields
+        table = page.send("/data/export/live.csv").body.decode()
+        [record] = page.send(f"/data/export/record.json?id={make_record(1)['id']}").fields
+        found = (
+            page.send("/data/export/live.json?q=toolu_1").fields,
+            page.send("/data/export/live.json?q=toolu_2").fields,
+        )
     assert all(value in text for value in more.values())
+    assert ({key: record[key] for key in more}, [len(one) for one in found]) == (more, [1, 0])
+    assert {rows[0][key] for key in ("call", "machine", "boathook", "hook_set")} == {*more.values()}
+    assert all(value in table for value in more.values())
+
+
+def test_two_equal_calls_of_a_session_are_told_apart_by_the_ids_of_the_agent(project: ScratchProject) -> None:
+    after = {"event": "post-tool-call", "session": "s"}
+    records = [
+        make_record(1, id="b1", session="s", tool_use_id="t1"),
+        make_record(2, id="b2", session="s", tool_use_id="t2"),
+        make_record(3, id="b3", tool_use_id="t1", **after),
+        make_record(4, id="b4", tool_use_id="t2", **after),
+        # Without an id it is the last equal call.
+        make_record(5, id="b5", session="s"),
+        make_record(6, id="b6", session="s"),
+        make_record(7, id="b7", **after),
+    ]
+    write_records(project.state, records)
+    with serve_context() as page:
+        html = page.show("session", id="s").html
+    lines = [re.findall(r"record\?id=(\w+)", item) for item in html.split("<li")[1:]]
+    assert lines == [["b1", "b3"], ["b2", "b4"], ["b5"], ["b6", "b7"]]
 
 
 def test_guards_shows_every_hook_by_every_agent_and_why_not(machine_with_records: ScratchProject) -> None:
@@ -249,7 +278,7 @@ def test_new_records_reach_a_stream_filtered_and_escaped(
         line = b""
         while not line.strip():
             line = stream.readline()
-        assert json.loads(line) == {"waiting": 1}
+        assert json.loads(line) == {"waiting": 1, "heading": "1 thing needs you"}
         call(machine_with_records, "ls")
         call(machine_with_records, "git push --force <b>")
         html = ""
@@ -291,7 +320,7 @@ def test_a_record_is_saved_as_markdown_that_its_text_cannot_leave(project: Scrat
 
 def test_screens_are_rows_and_the_check_is_around_all_of_them() -> None:
     assert [screen.path for screen in SCREENS] == [
-        *("now", "live", "record", "guards", "hooks", "hook", "sessions", "session", "replay"),
+        *("now", "live", "record", "review", "guards", "hooks", "hook", "sessions", "session", "replay"),
     ]
     assert callable(RequestCheck.__call__)
 

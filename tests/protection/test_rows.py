@@ -38,6 +38,7 @@ CHANGING = {
     "new",
     "doctor",
     "allow",
+    "asks",
     "unlock",
     "pack",
     "setup",

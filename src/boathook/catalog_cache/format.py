@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 17
+FORMAT = 18
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -60,6 +60,7 @@ class Compiled:
             self.head["user_folders"],
             self.head["trusted_keys"],
             tuple([hook for hook in hooks if hook.source == BUILT_IN]),
+            self.head["hook_set"],
         )
 
 

@@ -18,6 +18,7 @@ from boathook.hosts import tool_names as tools
 from boathook.hosts.host import list_host_names
 from boathook.system.files import write_private
 from boathook.system.locations import Locations
+from boathook.system.machine_id import MACHINE_FILE, find_machine_id
 from boathook.system.programs import make_stamp
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def write_compiled(
         "trusted_digest": catalog.trusted_digest,
         "trusted_folders": (trusted_folders, locations.list_around(trusted_folders)),
         "source_rules": catalog.settings.source_rules,
+        "hook_set": catalog.hook_set,
+        "boathook": version.__version__,
     }
     sections: dict[str, Any] = {}
     for kind in KINDS:
@@ -85,6 +88,11 @@ def _write_file(
     stamps += tuple((name, make_stamp(name)) for name in (*(modules if sections else ()), *fixed_paths))
     if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
         return False
+    if sections:
+        # With its folder, because a catalogue that trusts all hooks is for all state folders.
+        head = {**head, "machine": (locations.state, find_machine_id(locations.state))}
+        machine_path = f"{locations.state}/{MACHINE_FILE}"
+        stamps += ((machine_path, make_stamp(machine_path)),)
     try:
         write_private(path, pack({"key": locations.key, "watch": stamps, **head}, sections))
     except (OSError, ValueError):

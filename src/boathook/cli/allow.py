@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from boathook.assembly import load_catalog, resolve_state
+from boathook.cli.approvals import ask_factor
+from boathook.cli.call_review import describe_call, describe_objections, has_typed_digest
 from boathook.cli.closed_questions import describe_closed_question
 from boathook.cli.common_options import state_option
-from boathook.cli.pager import StyledLine, show_lines
+from boathook.cli.pager import show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
 from boathook.cli.show import cut_text, echo, print_table
-from boathook.cli.terminal import Terminal, open_terminal
+from boathook.cli.terminal import open_terminal
 from boathook.core.hashing import hexdigest
 from boathook.core.hook import ARMED
 from boathook.core.json_text import dumps
-from boathook.core.permit import PERMIT_SECONDS, TYPED_CHARS, Objection, Question
-from boathook.core.text import reveal_text
+from boathook.core.permit import PERMIT_SECONDS, Question
 from boathook.errors import BoathookError, ConfigError, LedgerError
 from boathook.ledger.record import make_unlock_record
-from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.call_permits import list_questions, write_permit
+from boathook.permits.factors import describe_wish
 from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unlock_end, remove_unlock, write_unlock
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _MAX_SHOWN_INPUT = 80
-_DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
+_OTHER_HOOKS = "Hooks that were not asked yet are asked when the agent makes this call again."
 
 
 @click.command("allow")
@@ -43,7 +43,8 @@ def allow_call(id: str | None, state: str | None) -> int:
     is the agent's own permission. ID is that of the record, or any unique prefix: the agent names it, and so does
     `boathook log`. Without ID, this lists the calls that can be allowed now.
 
-    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes.
+    To allow a call you need a terminal of your own: an agent cannot do it, and there is no --yes. If one of the hooks
+    says `ask: strong`, you need a second factor as well (`boathook approvals`).
 
     \b
     Exit codes: 0 it is allowed, 1 it is not.
@@ -56,12 +57,15 @@ def allow_call(id: str | None, state: str | None) -> int:
         if terminal is None:
             raise ConfigError(f"Nothing was allowed: {NO_TERMINAL}. Run this in a terminal of your own")
         question = _find_question(folder, id.strip().lower())
-        show_lines(list(_describe_call(question)), [question.project])
+        show_lines(list(describe_call(question)), [question.project])
         # A pager that ends takes what it showed from the screen.
-        for text, style in _describe_objections(question):
+        for text, style in describe_objections(question, _OTHER_HOOKS):
             echo(text, style)
-        if not _has_typed_digest(terminal, "allow this call once", question.digest):
+        if not has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
+            return 1
+        if question.needs_factor and (reason := ask_factor(terminal, state, describe_wish(question))):
+            echo(f"Nothing was allowed: {reason}", err=True)
             return 1
     try:
         permit = write_permit(folder, question, time.time())
@@ -156,7 +160,7 @@ def _begin_pause(folder: str, seconds: int) -> int:
             echo(f"  - {text}")
         echo("All other hooks run as always.")
         echo(f"digest  {digest}")
-        if not _has_typed_digest(terminal, "pause self-protection", digest):
+        if not has_typed_digest(terminal, "pause self-protection", digest):
             echo("Nothing was changed: you typed something else.", err=True)
             return 1
     try:
@@ -171,7 +175,7 @@ def _end_pause(folder: str) -> int:
     if not remove_unlock(folder):
         echo("Self-protection is on: there is no pause to end.")
         return 0
-    record = make_unlock_record("", id=make_record_id(), time=make_timestamp())
+    record = make_unlock_record("", id=make_record_id(), time=make_timestamp()) | describe_machine(folder)
     error_message = Ledger(folder).append(record, sync=True)
     echo("Self-protection is on again.", "green")
     if error_message:
@@ -183,11 +187,6 @@ def _make_unrecorded_error(effect: str, error: LedgerError | OSError) -> Boathoo
     """Return the error that what a person permits cannot be recorded or kept, so that it does not count."""
     fix = "Make room on the disk, or make the folder writable, then try again"
     return BoathookError(f"{effect}, because it could not be recorded: {error}. {fix}")
-
-
-def _has_typed_digest(terminal: Terminal, action: str, digest: str) -> bool:
-    typed = terminal.ask(f"To {action}, type the last {TYPED_CHARS} characters of the digest")
-    return typed.lower() == digest[-TYPED_CHARS:]
 
 
 def _parse_duration(text: str) -> int:
@@ -203,47 +202,3 @@ def _parse_duration(text: str) -> int:
 def _format_duration(seconds: int) -> str:
     minutes = seconds // 60
     return f"{minutes} minutes" if seconds % 60 == 0 and minutes != 1 else f"{seconds} seconds"
-
-
-def _describe_call(question: Question) -> Iterator[StyledLine]:
-    yield "", ""
-    yield f"{reveal_text(question.host_tool or question.tool)}, a call that hooks object to", "bold"
-    for label, text in (
-        ("agent", question.host),
-        ("session", question.session),
-        ("project", question.project),
-        ("folder", question.work_dir),
-        ("event", question.event),
-        ("tool", question.tool),
-    ):
-        yield f"  {label:9} {reveal_text(text) or '-'}", ""
-    yield "  input", ""
-    yield from _describe_input(question.tool_input)
-
-
-def _describe_objections(question: Question) -> Iterator[StyledLine]:
-    yield "  objections", ""
-    for objection in question.objections:
-        yield from _describe_objection(objection)
-    yield "  Hooks that were not asked yet are asked when the agent makes this call again.", "dim"
-    yield f"  digest    {question.digest}", ""
-
-
-def _describe_input(value: Any) -> Iterator[StyledLine]:
-    fields = value.items() if isinstance(value, dict) else [("", value)]
-    for name, inner in fields:
-        text = inner if isinstance(inner, str) else dumps(inner)
-        first, *rest = text.split("\n")
-        label = f"{reveal_text(name)}: " if name else ""
-        yield f"    {label}{reveal_text(first, chr(9))}", ""
-        for line in rest:
-            yield f"    | {reveal_text(line, chr(9))}", ""
-
-
-def _describe_objection(objection: Objection) -> Iterator[StyledLine]:
-    about = reveal_text(f"{objection.hook} ({objection.scope}, {objection.source})")
-    status = "" if objection.status == "ok" else f", because it did not work ({objection.status})"
-    file = f", because of {reveal_text(objection.file)}" if objection.file else ""
-    yield f"    {about} {_DECISIONS.get(objection.decision, objection.decision)}{status}{file}", "yellow"
-    for line in objection.reason.split("\n"):
-        yield f"      {reveal_text(line)}", ""

@@ -10,8 +10,8 @@ from typing import Any
 from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
 from boathook.cli.warm import describe_warm
-from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, USER, WARNING, Command, Hook
+from boathook.core.catalog import Catalog, Settings
+from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, STRONG_ASK, USER, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
@@ -26,6 +26,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
+from boathook.permits.factors import find_factor_problem
 from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.process.sandbox import SandboxSupport
 from boathook.process.supervisor import HOOK_ENTRY
@@ -73,6 +74,7 @@ def examine_machine(
         *_examine_warm(catalog, state),
         *examine_files(catalog, trust),
         *_examine_built_in(catalog, state),
+        *_examine_factor(catalog, state),
         *_examine_settings_calls(
             catalog, state, _list_installed_files(state, project), has_installations=bool(installed)
         ),
@@ -96,6 +98,15 @@ def _examine_built_in(catalog: Catalog, state: str) -> list[HealthFinding]:
         else:
             findings.append(HealthFinding(GOOD, hook.name, "built in, armed"))
     return findings
+
+
+def _examine_factor(catalog: Catalog, state: str) -> list[HealthFinding]:
+    """Report whether the second factor works, if it is set or a hook wants it."""
+    is_wanted = any(hook.ask == STRONG_ASK and hook.state == ARMED for hook in catalog.hooks)
+    if catalog.settings.factor == Settings().factor and not is_wanted:
+        return []
+    problem = find_factor_problem(catalog.settings, state)
+    return [HealthFinding(WARNING if problem else GOOD, "second factor", problem or catalog.settings.factor)]
 
 
 def _examine_pattern_engine() -> HealthFinding:

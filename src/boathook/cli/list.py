@@ -130,7 +130,7 @@ def _describe_unused_files(files: Sequence[UnusedFile], locations: Locations) ->
 def hook_to_json(hook: Hook) -> dict[str, Any]:
     return {
         **pick_fields(hook, "name", "description", "scope", "trigger", "priority", "mode", "on_failure", "protected"),
-        **pick_fields(hook, "sandbox", "network", "imports", "state", "path", "source", "place"),
+        **pick_fields(hook, "sandbox", "network", "imports", "ask", "state", "path", "source", "place"),
         "trusted_in": hook.approval.extent if hook.approval else None,
         "event": hook.kind.name if hook.kind else None,
         "timeout_ms": round(hook.timeout * 1000),

@@ -7,8 +7,9 @@ import os
 
 import click
 
-from boathook.assembly import resolve_start
+from boathook.assembly import resolve_start, resolve_state
 from boathook.cli.common_options import project_option, state_option
+from boathook.cli.person import require_person
 from boathook.cli.show import echo
 from boathook.errors import ConfigError
 from boathook.system.extras import suggest_extra
@@ -23,25 +24,32 @@ _PACKAGES = ("starlette", "uvicorn")
 @click.option(
     "--socket", "socket_path", type=click.Path(), default="", metavar="PATH", help="Use a private socket for `ssh -L`."
 )
+@click.option("--open", "is_another", is_flag=True, help="Print another address of the page that runs already.")
 @click.option("--no-open", is_flag=True, help="Print the address, and do not open a browser.")
 @project_option
 @state_option
-def open_page(port: int, socket_path: str, no_open: bool, project: str | None, state: str | None) -> int:
+def open_page(
+    port: int, socket_path: str, is_another: bool, no_open: bool, project: str | None, state: str | None
+) -> int:
     """Show what hooks do, in a browser.
 
     It shows what needs you, events as they come, the whole of each record, what each hook does in each agent, sessions,
     and what your hooks of today would decide about recorded events. The page only reads: for everything else it shows
     the command to copy.
 
-    It answers on this machine only, to the browser that opened it. The address works once, within a minute; press Enter
-    for another window. The page ends with Ctrl-C, or after 30 minutes without a reader. It needs the extra `page`.
+    It answers on this machine only, to the browser that opened it. The address works once, within a minute; for another
+    window press Enter, or run `boathook page --open` in another terminal. The page ends with Ctrl-C, or after 30 minutes
+    without a reader. It needs the extra `page`.
 
     \b
     Examples:
       boathook page
       boathook page --no-open --port 8471
       boathook page --socket ~/.boathook-page.sock
+      boathook page --open
     """
+    if is_another:
+        return _print_another_address(port, socket_path, state)
     if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
         raise ConfigError(
             f"`boathook page` needs packages that are not installed. Install them: {suggest_extra('page')}"
@@ -52,3 +60,13 @@ def open_page(port: int, socket_path: str, no_open: bool, project: str | None, s
     folder = resolve_start(project) if project is not None else None
     options = PageOptions(folder, state, port, os.path.expanduser(socket_path), can_open=not no_open)
     return serve_page(options, echo)
+
+
+def _print_another_address(port: int, socket_path: str, state: str | None) -> int:
+    from boathook.page.open_requests import request_address
+
+    if socket_path:
+        raise click.UsageError("--open is for a page that runs, --socket is for a new one")
+    require_person(state)
+    echo(request_address(resolve_state(state), port))
+    return 0

@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from boathook.assembly import resolve_state
 from boathook.cli.show import echo
 from boathook.cli.terminal import confirm_action
 from boathook.core.text import reveal_text
-from boathook.core.value import Value
 from boathook.errors import BoathookError
-from boathook.hosts.setup import Setup, list_setups
+from boathook.hosts.setup import list_setups
 from boathook.install.account_folders import concerns_account, find_account_folders
-from boathook.system.ancestors import Ancestor, list_ancestors
+from boathook.permits.agent_evidence import AgentEvidence, find_agent
+from boathook.system.ancestors import list_ancestors
 
 _PROBLEM = "This command changes what guards your agents, so only a person may run it"
 NO_TERMINAL = "there is no terminal to ask at"
@@ -26,14 +26,6 @@ NO_TERMINAL = "there is no terminal to ask at"
 
 class PersonError(BoathookError):
     """An agent runs a command that is for a person."""
-
-
-class AgentEvidence(Value):
-    """What was seen of an agent: the nearest process above this one that is one, and variables that agents set."""
-
-    program: str = ""
-    pid: int = 0
-    variables: tuple[str, ...] = ()
 
 
 def require_person(state: str | None = None, *, folders: Iterable[str] = (), files: Iterable[str] = ()) -> None:
@@ -48,28 +40,6 @@ def require_person(state: str | None = None, *, folders: Iterable[str] = (), fil
     home = os.environ.get("HOME", "") if state is None else ""
     if concerns_account(find_account_folders(), home, (resolve_state(state), *folders), files):
         raise PersonError(describe_refusal(evidence, sys.argv[1:]))
-
-
-def find_agent(
-    variables: Mapping[str, str], ancestors: Iterable[Ancestor], setups: Sequence[Setup]
-) -> AgentEvidence | None:
-    """Return what is seen of an agent, None if there is nothing; editors do not count, because people have terminals there."""
-    programs = ((_find_agent_name(one, setups), one.pid) for one in ancestors)
-    program, pid = next((found for found in programs if found[0]), ("", 0))
-    names = dict.fromkeys(name for setup in setups for name in setup.agent_variables if variables.get(name))
-    return AgentEvidence(program, pid, tuple(names)) if program or names else None
-
-
-def _find_agent_name(ancestor: Ancestor, setups: Sequence[Setup]) -> str:
-    """Return the name of the agent that a process is, or ""."""
-    script = f"/{ancestor.script}/"
-    for setup in setups:
-        programs = [name for name in setup.programs if name not in setup.editors]
-        if name := next((name for name in programs if name in ancestor.names), ""):
-            return name
-        if any(f"/{package}/" in script for package in setup.packages):
-            return programs[0]
-    return ""
 
 
 def describe_refusal(evidence: AgentEvidence, words: Sequence[str]) -> str:

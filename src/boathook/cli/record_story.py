@@ -17,6 +17,11 @@ from boathook.ledger.writer import SPILL_NAME
 
 # More hooks than this that have nothing to say get one line: of a pack many are asked together.
 _MAX_QUIET = 3
+_PLACE_LABELS = {
+    **{key: key for key in ("session", "host", "project", "folder")},
+    "tool_use_id": "call",
+}
+_MACHINE_LABELS = {"boathook": "boathook", "machine": "on machine", "hook_set": "with the set of hooks"}
 _TIME_WITH_ZONE = "%Y-%m-%d %H:%M:%S %Z"
 
 
@@ -29,6 +34,9 @@ def describe_record(record: LedgerRecord, ends: list[LedgerRecord], *, is_utc: b
         yield f"it was started by {record['dispatch']}" if record.get("dispatch") else "its start is not recorded", ""
     else:
         yield f"{record['type']}: {describe_other_record(record)}", ""
+    origin = [f"{label} {record[key]}" for key, label in _MACHINE_LABELS.items() if record.get(key)]
+    if origin:
+        yield f"recorded by {', '.join(origin)}", "dim"
     if record.get("spilled"):
         text = f"this record is not in the chain, but in {SPILL_NAME}, for times when the ledger cannot be written"
         yield f"unverified: {text}", "yellow"
@@ -38,7 +46,7 @@ def describe_dispatch(
     record: LedgerRecord, ends: list[LedgerRecord], *, has_times: bool = True
 ) -> Iterator[StyledLine]:
     about = [f"{record['event']} of {record['tool']}" if record["tool"] else record["event"]]
-    about += [f"{key} {record[key]}" for key in ("session", "host", "project", "folder") if record.get(key)]
+    about += [f"{label} {record[key]}" for key, label in _PLACE_LABELS.items() if record.get(key)]
     yield ", ".join(about), ""
     if record.get("derived"):
         yield f"  derived from {record['derived']}, because the host has no such event", ""

@@ -8,11 +8,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from boathook.core.json_text import dumps
-from boathook.core.verdict import OK
+from boathook.core.verdict import ALLOWED, DENIED, OK, UNANSWERED, WITHDRAWN
 from boathook.hook_tests.case import OBJECTIONS
 from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
-from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, UNLOCK_TYPE
+from boathook.ledger.record import (
+    ALLOW_TYPE,
+    ANSWERED_TYPE,
+    ASKED_TYPE,
+    DISPATCH_TYPE,
+    END_TYPE,
+    TRUST_TYPE,
+    UNLOCK_TYPE,
+)
 from boathook.ledger.schema import LedgerRecord
 
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
@@ -108,10 +116,28 @@ def has_problem(record: LedgerRecord) -> bool:
     return has_failed or is_missing or bool(record.get("degraded"))
 
 
+_ANSWERS = {
+    ALLOWED: "a person allowed the call that was asked about",
+    DENIED: "a person denied the call that was asked about",
+    UNANSWERED: "no person answered in time, so the call was denied",
+    WITHDRAWN: "the agent stopped waiting for an answer",
+}
+
+
 def describe_other_record(record: LedgerRecord) -> str:
     """Return what a record that is not about hooks says."""
     if record["type"] == ALLOW_TYPE:
         return f"a person allowed the call of {record.get('question', '')} once, until {record.get('until', '')}"
+    if record["type"] == ASKED_TYPE:
+        hooks = ", ".join(record.get("asking") or ())
+        return (
+            f"boathook waits for a person until {record.get('until', '')} ({hooks}): boathook asks {record['question']}"
+        )
+    if record["type"] == ANSWERED_TYPE:
+        return _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({record.get('question', '')})"
+    if record["type"] == TRUST_TYPE:
+        word = {"trust": "trusted", "deny": "denied"}.get(record.get("decision", ""), "decided about")
+        return f"a person {word} {record.get('hook', '')} of {record.get('project', '')} on the {record.get('via', '')}"
     if record["type"] == UNLOCK_TYPE:
         until = record.get("until")
         return f"a person paused self-protection until {until}" if until else "the pause of self-protection was ended"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import sys
 import termios
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -15,17 +16,25 @@ from boathook.sources.fields import join_words
 
 _TERMINAL = "/dev/tty"
 _MAX_LINE_BYTES = 4096
+_LOOK_SECONDS = 0.5
 
 
 class Terminal:
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def ask(self, question: str) -> str:
-        """Ask a question and return the line that was typed; what was typed before it does not count."""
+    def ask(self, question: str, is_open: Callable[[], bool] | None = None) -> str:
+        """Ask a question and return the line that was typed; what was typed before it does not count.
+
+        If `is_open` no longer returns true before something is typed, return "" at once.
+        """
         sys.stdout.flush()
         termios.tcflush(self._handle, termios.TCIFLUSH)
         self.write(f"{question}: ")
+        while is_open is not None and not select.select([self._handle], [], [], _LOOK_SECONDS)[0]:
+            if not is_open():
+                self.write("\n")
+                return ""
         data = os.read(self._handle, _MAX_LINE_BYTES)
         if not data:
             raise click.Abort

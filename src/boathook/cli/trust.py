@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from boathook.cli.known_bytes import confirm_known_bytes
 from boathook.cli.person import confirm_change, require_person
 from boathook.cli.show import STATE_STYLES, echo, print_json
 from boathook.cli.trust_candidates import choose_candidates, describe_near_misses, list_candidates, list_projects
+from boathook.cli.trust_decisions import describe_denial, describe_extent, format_now, save_denial, save_trust
 from boathook.cli.trust_list import list_decisions
 from boathook.cli.trust_questions import TrustQuestions
 from boathook.cli.trust_review import Review, TrustCandidate, describe_review, make_review, show_reviews
@@ -139,7 +139,7 @@ def _review_hooks(names: tuple[str, ...], loaded: Loaded, store: TrustStore, cho
         show_reviews(reviews)
     questions = TrustQuestions([candidate for candidate, _ in reviews])
     answers += [_decide(candidate, review, store, choices, questions) for candidate, review in reviews]
-    answers.append(review_hidden_hooks(loaded, store, _format_now(), yes=choices.yes))
+    answers.append(review_hidden_hooks(loaded, store, format_now(), yes=choices.yes))
     return int(not all(answers))
 
 
@@ -208,8 +208,8 @@ def _trust(candidate: TrustCandidate, store: TrustStore, choices: TrustChoices) 
     content = candidate.content
     if content is None:
         return False
-    record = _store_approval(candidate, content, store, is_anywhere=choices.anywhere)
-    echo(f"  {candidate.hook.name} is trusted: exactly these bytes, {_describe_extent(record)}", "green")
+    record = save_trust(candidate, content, store, is_anywhere=choices.anywhere)
+    echo(f"  {candidate.hook.name} is trusted: exactly these bytes, {describe_extent(record)}", "green")
     return True
 
 
@@ -237,41 +237,6 @@ def _make_question(candidate: TrustCandidate, choices: TrustChoices) -> str:
     return f"Trust {name} in every folder?" if choices.anywhere else f"Trust {name}?"
 
 
-def _describe_extent(record: TrustRecord) -> str:
-    if record.anywhere:
-        return "in any folder"
-    return f"for {record.project}" + (" and other work trees of its repository" if record.repository else "")
-
-
-def _store_approval(
-    candidate: TrustCandidate, content: HookContent, store: TrustStore, *, is_anywhere: bool
-) -> TrustRecord:
-    """Copy exactly the bytes that were shown, then write the record."""
-    try:
-        store.make_copy(content.digest, content.snapshots)
-    except OSError as error:
-        raise TrustError(f"cannot make a private copy in {store.state}: {error.strerror}") from None
-    record = TrustRecord(
-        project=content.project,
-        identity=content.identity,
-        name=candidate.hook.name,
-        decision=TRUST,
-        digest=content.digest,
-        roots=content.relative_roots,
-        files=content.relative_files,
-        definition=content.definition.decode(),
-        override=candidate.is_override,
-        time=_format_now(),
-        repository=candidate.place.repository,
-        folder=candidate.place.folder,
-        anywhere=is_anywhere,
-        source=candidate.source,
-        event=content.hook.kind.name if content.hook.kind else "",
-    )
-    store.save_records(record)
-    return record
-
-
 @click.command("deny")
 @names_argument
 @_everything_option
@@ -295,11 +260,7 @@ def deny_hooks(names: tuple[str, ...], everything: bool, *, yes: bool, **where: 
     if not confirm_change(f"Never run {hooks} here?", yes=yes):
         return 1
     for candidate in chosen:
-        name, place = candidate.hook.name, candidate.place
-        record = TrustRecord(place.project, candidate.identity, name, DENY, time=_format_now(), source=candidate.source)
-        store.save_records(record.replace(repository=place.repository, folder=place.folder))
-        extent = "here or in other work trees" if place.repository else "here"
-        echo(f"{name} is denied: it never runs {extent}, even if it changes", "yellow")
+        echo(describe_denial(save_denial(candidate, store)), "yellow")
     return 0
 
 
@@ -375,7 +336,3 @@ def _list_records_around(loaded: Loaded, store: TrustStore) -> list[TrustRecord]
         if any(one.identity == identity and one.covers(places[folder]) for folder, identity in keys)
     ]
     return [one for one in covered if not one.anywhere]
-
-
-def _format_now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -49,6 +49,12 @@ class Settings(Value):
     degraded: str = "report"
     broken: str = "refuse"
     warm: str = "off"
+    # "" is the default rule: see `boathook.core.ask_rule`.
+    ask: str = ""
+    ask_timeout: int = 300_000
+    # The second factor of a person's answers, and the program that asks, if it is one: see `boathook.permits.factors`.
+    factor: str = "none"
+    askpass: str = ""
     # Which sources are read where: see `boathook.sources.source.choose_sources`. None if only the defaults are.
     source_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
@@ -69,7 +75,8 @@ class Catalog(Value):
     `counts` has the numbers of hooks of all kinds that do not work: see `boathook.core.notices`. Without `is_judged`, all hooks
     of projects count as trusted. `user_folders` are folders of the user: no project chose the names in them. `trusted_keys`
     identify the trusted hooks that are there, for the notes of sessions. `built_in` are hooks that are part of boathook: they are
-    asked first whether they take part in an event (see `find_built_in`), and `hooks` are those that people wrote.
+    asked first whether they take part in an event (see `find_built_in`), and `hooks` are those that people wrote. `hook_set`
+    identifies in records the set of hooks that could decide: see `boathook.loader`.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -81,6 +88,7 @@ class Catalog(Value):
     user_folders: tuple[str, ...] = ()
     trusted_keys: tuple[str, ...] = ()
     built_in: tuple[Hook, ...] = ()
+    hook_set: str = ""
 
     @property
     def trusted_digest(self) -> str:

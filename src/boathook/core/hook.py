@@ -41,6 +41,9 @@ OWN_PROCESS, SHARED_PROCESS = PROCESSES = ("own", "shared")
 # What Python code of a hook imports besides installed packages: modules of its own folder only, or of the project, too.
 OWN_IMPORTS, PROJECT_IMPORTS = IMPORTS = ("own", "project")
 
+# How a person's yes is checked: at a terminal, or by a second factor as well.
+NORMAL_ASK, STRONG_ASK = ASK_CHECKS = ("normal", "strong")
+
 ERROR, WARNING, NOTE = "error", "warning", "note"
 _MAX_DIAGNOSTIC_CHARS = 2000
 CALLS_BOATHOOK = "this command also calls boathook itself, so boathook does not run it"
@@ -231,6 +234,8 @@ class Hook(Value):
     settings: str = ""
     # The names of the settings that it reads; None if it does not say.
     known_settings: tuple[str, ...] | None = None
+    # How a person's yes to a question of it is checked: see `boathook.permits.factors`.
+    ask: str = NORMAL_ASK
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from boathook.core.event import HOST_TOOL
 from boathook.core.hashing import hexdigest
+from boathook.core.hook import NORMAL_ASK, STRONG_ASK
 from boathook.core.json_text import canonical_json
 from boathook.core.outcome import NOTHING
 from boathook.core.value import Value
@@ -37,6 +38,8 @@ class Objection(Value):
     decision: str
     seen: str
     file: str = ""
+    # Whether its hook wants a second factor: `ask` of the hook.
+    ask: str = NORMAL_ASK
     reason: str = ""
 
     @property
@@ -46,6 +49,10 @@ class Objection(Value):
     @property
     def is_built_in(self) -> bool:
         return (self.hook, self.source) == _BUILT_IN_GUARD
+
+    @property
+    def needs_factor(self) -> bool:
+        return self.ask == STRONG_ASK
 
 
 class Question(Value):
@@ -68,6 +75,11 @@ class Question(Value):
         """Identify the call: its session and its number are not part of it, because an agent that tries again has new ones."""
         parts = (self.host, self.project, self.event, self.work_dir, self.tool, self.host_tool, self.tool_input)
         return hexdigest(canonical_json(["boathook call 1", *parts]))
+
+    @property
+    def needs_factor(self) -> bool:
+        """Whether a yes to it needs a second factor, because one of its hooks wants that."""
+        return any(objection.needs_factor for objection in self.objections)
 
     def to_json(self) -> dict[str, Any]:
         return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
@@ -188,7 +200,7 @@ def make_objection(call: Call, run: Run) -> Objection:
     seen = hexdigest(canonical_json([event.tool_name, event.tool_input]))
     reason = run.outcome.reason or run.error
     about = (hook.name, hook.scope, hook.source, hook.path, hook.place, run.status, run.outcome.decision.word)
-    return Objection(*about, seen, call.file, reason)
+    return Objection(*about, seen, call.file, getattr(hook, "ask", NORMAL_ASK), reason)
 
 
 def describe_permission(record_id: str) -> str:

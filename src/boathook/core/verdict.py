@@ -25,6 +25,8 @@ STATUS_WORDS = {
     "unreadable": "gave an unreadable answer",
     "refused": "was refused",
 }
+# What became of a question: a person answered yes or no, there was no answer in time, or the agent stopped waiting.
+ALLOWED, DENIED, UNANSWERED, WITHDRAWN = ASK_RESULTS = ("allowed", "denied", "unanswered", "withdrawn")
 OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadable", "refused"
 
 
@@ -202,7 +204,8 @@ class StartedHook(Value):
 class Verdict(Value):
     """The combined answer of all hooks to one event; `id` is that of its record in the ledger, if there is one.
 
-    `question` is that id if a person can allow the call once.
+    `question` is that id if a person can allow the call once. `asked` is the id of a question that boathook waited for, and what
+    became of it.
     """
 
     event: Event
@@ -213,6 +216,7 @@ class Verdict(Value):
     skipped: tuple[Skip, ...] = ()
     id: str = ""
     question: str = ""
+    asked: tuple[str, str] = ("", "")
 
     @property
     def decision(self) -> Decision:

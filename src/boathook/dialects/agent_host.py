@@ -258,6 +258,23 @@ class AgentHost(HostDialect):
         row = self._find_row_of(verdict.event)
         return row is not None and row.reaches_model and verdict.decision < Decision.ASK
 
+    def asks_person(self, event: Event, env: Mapping[bytes, bytes]) -> bool:
+        row = self._find_row_of(event)
+        if row is None or not row.ask:
+            return False
+        return all(self._read_place(event, env, place) != value for place, value in self.host.unasked_at)
+
+    def _read_place(self, event: Event, env: Mapping[bytes, bytes], place: str) -> object:
+        if place.startswith("$"):
+            return env.get(place[1:].encode(), b"").decode("utf-8", "replace")
+        return self.get_field(event, place)
+
+    def find_wait_seconds(self, event: Event, *, is_installed: bool) -> int:
+        from boathook.hosts.setup import load_setup
+
+        row = self._find_row_of(event)
+        return load_setup(self.name).find_wait_seconds(row.name, is_installed=is_installed) if row is not None else 0
+
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         row = self._find_row_of(verdict.event)
         if row is None or verdict.decision == Decision.BLOCK:

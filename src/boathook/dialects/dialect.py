@@ -175,6 +175,15 @@ class HostDialect:
         """Whether the model that speaks with the person gets context with the answer to an event."""
         return True
 
+    def asks_person(self, event: Event, env: Mapping[bytes, bytes]) -> bool:
+        """Whether the host asks a person itself if a hook wants that, as far as is known."""
+        return True
+
+    def find_wait_seconds(self, event: Event, *, is_installed: bool) -> int:
+        """Return how long the host waits for the answer to an event, 0 if that is not known."""
+        # A program of the user's own, which is documented to wait this long.
+        return 600
+
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         """Return the events that the host does not have and that follow from this verdict."""
         return ()

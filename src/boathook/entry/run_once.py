@@ -210,7 +210,14 @@ class _EventRun:
             without=options.without,
             trust_all=options.trust_all,
         )
-        sender = Sender(self.dialect, host_project, not options.no_ask, options.debug, _write_debug)
+        sender = Sender(
+            self.dialect,
+            host_project,
+            not options.no_ask,
+            options.debug,
+            _write_debug,
+            lambda event: self._is_installed(self.dialect.name, event.work_dir),
+        )
         engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"
         self.counts = dict(engine.catalog.counts)

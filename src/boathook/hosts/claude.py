@@ -53,6 +53,8 @@ HOST = Host(
     message_seen="its terminal, and `--output-format stream-json`",
     foreign_keys=("timestamp", "cursor_version"), own_keys=("permission_mode",),
     marks_refused_stops=True,
+    # Run: without a terminal (`claude -p`) a question is a denial with its reason; in a terminal it asks in every permission mode.
+    unasked_at=(("$CLAUDE_CODE_SESSION_ATTENDED", "0"),),
 )  # fmt: skip
 
 
@@ -61,7 +63,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "claude", ("claude",), ("CLAUDE_CONFIG_DIR", ".claude"), "settings.json", ".claude/settings.local.json", GROUPS,
-        max_seconds={"SessionEnd": 60},
+        max_seconds={"SessionEnd": 60}, default_seconds=600,
         switches=(
             Switch(("disableAllHooks",), off=True, user=("settings.json",),
                 project=(".claude/settings.json", ".claude/settings.local.json")),

@@ -73,7 +73,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "cline", ("cline",), ("", ""), "Documents/Cline/Hooks", ".clinerules/hooks", FILES,
-        evidence="it runs executable files only",
+        evidence="it runs executable files only", timeout_key="", default_seconds=120,
         user_steps=("turn hooks on in the settings of Cline's extension, if you use that one",),
         packages=("@cline/cli",), folder="Documents/Cline",
     )  # fmt: skip

@@ -61,7 +61,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "codex", ("codex",), ("CODEX_HOME", ".codex"), "hooks.json", ".codex/hooks.json", GROUPS,
-        max_seconds={"SessionEnd": 3, "Interrupt": 3},
+        max_seconds={"SessionEnd": 3, "Interrupt": 3}, default_seconds=600,
         switches=(Switch(("features", "hooks"), off=False, user=("config.toml",), project=(".codex/config.toml",)),),
         runs_itself=("codex",), evidence="they are its own; it reads no other files", has_entry_trust=True,
         off_options=("--disable hooks", "--ignore-user-config", "features disable hooks", "features disable codex_hooks"),

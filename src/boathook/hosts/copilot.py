@@ -149,7 +149,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "copilot", ("copilot",), ("COPILOT_HOME", ".copilot"), "hooks/boathook.json", ".github/hooks/boathook.json",
-        FLAT, command_key="bash", timeout_key="timeoutSec", extra_values={("version",): 1},
+        FLAT, command_key="bash", timeout_key="timeoutSec", default_seconds=30, extra_values={("version",): 1},
         switches=(
             Switch(("disableAllHooks",), off=True, user=("settings.json", "hooks/boathook.json"),
                 project=(".github/hooks/boathook.json", ".github/copilot/settings.json",

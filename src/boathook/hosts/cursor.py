@@ -129,7 +129,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "cursor", ("cursor", "cursor-agent"), ("", ".cursor"), "hooks.json", ".cursor/hooks.json", FLAT,
-        entry_fields={}, extra_values={("version",): 1}, runs_itself=("settings", "cursor"),
+        entry_fields={}, default_seconds=60, extra_values={("version",): 1}, runs_itself=("settings", "cursor"),
         evidence="its own; settings.json according to its documentation, if you turn on third-party hooks in its settings",
         reads_files_of=("claude",),
         user_steps=("turn on third-party hooks in Cursor's settings, if it is to run hooks of settings.json as well",),

@@ -44,6 +44,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "droid", ("droid",), ("", ".factory"), "settings.json", ".factory/settings.json", GROUPS, has_comments=True,
+        default_seconds=60,
         evidence="its documentation names only its own files",
         user_steps=(
             "if you have a .factory/hooks.json, move its hooks to settings.json: Droid reads only one of them",

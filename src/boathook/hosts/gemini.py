@@ -88,7 +88,8 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "gemini", ("gemini",), ("GEMINI_CLI_HOME", ""), ".gemini/settings.json", ".gemini/settings.json", GROUPS,
-        folder=".gemini", runs_itself=("gemini",), units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
+        folder=".gemini", runs_itself=("gemini",), default_seconds=60,
+        units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS},
         extra_values={("hooksConfig", "enabled"): True}, has_comments=True,
         switches=(
             Switch(("hooksConfig", "enabled"), off=False, user=(".gemini/settings.json",),

@@ -209,6 +209,8 @@ class Host(Value):
     # do not see messages of hooks, so the model is asked to pass them on; `message_seen`: where they do see them, as tried.
     # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
     # `marks_refused_stops`: it was seen to set `stop_hook_active` after a hook refused a stop, not only to send the field.
+    # `unasked_at`: places (as in `project_at`) and the values there with which it was seen not to ask a person, whatever a hook
+    # wants: a run without a terminal, or a permission mode.
     # `own`: what hooks in its own files rely on. The first tool of a kind in `tools` is the one that these hooks are shown for a
     # call of another agent.
     name: str
@@ -238,6 +240,7 @@ class Host(Value):
     subagent_events: tuple[str, ...] = ()
     hides_reasons: bool = False
     marks_refused_stops: bool = False
+    unasked_at: tuple[tuple[str, str], ...] = ()
     own: OwnFiles = OwnFiles()
 
     @property

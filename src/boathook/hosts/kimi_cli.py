@@ -52,6 +52,6 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "kimi-cli", ("kimi-cli", "kimi"), ("KIMI_SHARE_DIR", ".kimi"), "config.toml", "", TABLES,
-        runs_itself=("kimi-cli",), evidence="they are its own; it reads no other files",
+        runs_itself=("kimi-cli",), default_seconds=600, evidence="they are its own; it reads no other files",
         packages=("kimi_cli",),
     )  # fmt: skip

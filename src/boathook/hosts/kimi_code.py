@@ -54,6 +54,6 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "kimi-code", ("kimi",), ("KIMI_CODE_HOME", ".kimi-code"), "config.toml", "", TABLES,
-        runs_itself=("kimi",), evidence="they are its own; it reads no other files",
+        runs_itself=("kimi",), default_seconds=30, evidence="they are its own; it reads no other files",
         packages=("@moonshot-ai/kimi-code",),
     )  # fmt: skip

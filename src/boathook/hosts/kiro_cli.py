@@ -40,7 +40,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "kiro-cli", ("kiro-cli",), ("", ".kiro"), "hooks/boathook.json", ".kiro/hooks/boathook.json", LIST,
-        event_key="trigger", handler_key="action", extra_values={("version",): "v1"},
+        event_key="trigger", default_seconds=30, handler_key="action", extra_values={("version",): "v1"},
         evidence="its documentation names only its own files",
         user_steps=(
             "use Kiro CLI 3, or copy the commands into the hooks of your agents: version 2 reads no other files",

@@ -50,6 +50,8 @@ def make_setup() -> h.Setup:
     return Setup(
         "opencode", ("opencode",), ("XDG_CONFIG_HOME", ".config"), "opencode/plugin/boathook.js",
         ".opencode/plugin/boathook.js", PLUGIN, evidence="it runs plugins only",
+        # That of our plugin.
+        default_seconds=600,
         agent_variables=("OPENCODE",), packages=("opencode-ai",), folder="opencode",
         off_options=("--pure",), off_variables=("OPENCODE_PURE",),
     )  # fmt: skip

@@ -59,7 +59,8 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "qwen", ("qwen",), ("QWEN_HOME", ".qwen"), "settings.json", ".qwen/settings.json", GROUPS,
-        runs_itself=("qwen",), units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS}, has_comments=True,
+        runs_itself=("qwen",), default_seconds=60,
+        units_per_second=1000, entry_fields={"name": ENTRY_NAME, **COMMAND_FIELDS}, has_comments=True,
         switches=(
             Switch(("disableAllHooks",), off=True, user=("settings.json",), project=(".qwen/settings.json",)),
             Switch(("hooksConfig", "disabled"), off=ENTRY_NAME, user=("settings.json",),

@@ -45,7 +45,8 @@ class Setup(Value):
     # `has_entry_trust`: it runs only entries whose hash it trusts. `agent_variables` are those that it sets for the commands that
     # its model runs; `packages`: folders of packages that an interpreter runs as this agent; `editors`: those of the programs in
     # which people have terminals of their own, so that they are no evidence of an agent. `off_options`: options that start it
-    # without hooks; `off_variables`: variables that do. `folder` is what is below its home if people have it, "" if that is its
+    # without hooks; `off_variables`: variables that do. `default_seconds`: how long it waits for a hook before a tool call if the
+    # entry has no timeout of ours; 0 if that is not known. `folder` is what is below its home if people have it, "" if that is its
     # home itself, None if no folder shows it.
     name: str
     programs: tuple[str, ...]
@@ -78,6 +79,7 @@ class Setup(Value):
     packages: tuple[str, ...] = ()
     editors: tuple[str, ...] = ()
     folder: str | None = ""
+    default_seconds: int = 0
 
     @property
     def off_words(self) -> tuple[str, ...]:
@@ -91,7 +93,14 @@ class Setup(Value):
         return tuple(event.name for event in load_host(self.name).events if event.is_installed)
 
     def compute_timeout(self, event: str) -> int:
-        return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS)) * self.units_per_second
+        return self._limit_seconds(event) * self.units_per_second
+
+    def find_wait_seconds(self, event: str, *, is_installed: bool) -> int:
+        """Return how long the agent waits for the answer to an event, 0 if that is not known."""
+        return self._limit_seconds(event) if is_installed and self.timeout_key else self.default_seconds
+
+    def _limit_seconds(self, event: str) -> int:
+        return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS))
 
 
 # Every load of hooks asks for all of them several times.

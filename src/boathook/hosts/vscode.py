@@ -56,7 +56,7 @@ def make_setup() -> h.Setup:
 
     return Setup(
         "vscode", ("code",), ("", ".copilot"), "hooks/boathook-vscode.json", ".github/hooks/boathook-vscode.json", FLAT,
-        runs_itself=("settings",),
+        runs_itself=("settings",), default_seconds=30,
         # It would ask them about its own tools, by names that they do not know: twice is better than never.
         may_run_too=("copilot",),
         evidence="according to its documentation, chat.hookFilesLocations names .claude settings and .github/hooks by default",

@@ -25,6 +25,12 @@ RECORD_VERSION = 1
 DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
 # What a person permitted: a call, and a pause of self-protection.
 ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
+# A question that boathook waits for an answer to, and what became of it.
+ASKED_TYPE, ANSWERED_TYPE = "asked", "answered"
+# What a person decided about a hook on the page.
+TRUST_TYPE = "trust"
+# Where a record is from: a random id of the machine, the version, and the set of hooks that could decide.
+MACHINE_FIELDS = ("machine", "boathook", "hook_set")
 
 # the rest of a line is for its link
 MAX_RECORD_BYTES = (1 << 16) - 256
@@ -69,10 +75,50 @@ def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> 
 
 def make_allow_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
     """Return the record of a person's permission; the call itself is in the record of its question."""
+    about = _describe_question(question) | {"until": until}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **about}
+
+
+def make_asked_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
+    """Return the record of a question that boathook waits for an answer to; the call itself is in that of the dispatch."""
+    hooks = [_shorten_name(objection.hook) for objection in question.objections[:_MAX_ITEMS]]
+    about = _describe_question(question) | {"until": until, "asking": hooks}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ASKED_TYPE, **about}
+
+
+def make_answered_record(
+    question: Question,
+    seconds: float,
+    *,
+    id: str,  # noqa: A002
+    time: str,
+    result: str,
+    via: str,
+) -> _Fields:
+    """Return the record of what became of a question: a person's answer, or that there was none."""
+    about = _describe_question(question) | {"result": result, "via": via, "ms": _to_ms(seconds)}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ANSWERED_TYPE, **about}
+
+
+def _describe_question(question: Question) -> _Fields:
     texts = {key: getattr(question, key) for key in ("host", "session", "project", "event", "tool")}
     clean = {key: _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT]))) for key, text in texts.items()}
-    about = {"question": question.id, "digest": question.digest, "until": until}
-    return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **clean, **about}
+    return {**clean, "question": question.id, "digest": question.digest}
+
+
+def make_trust_record(
+    project: str,
+    hook: str,
+    decision: str,
+    *,
+    id: str,  # noqa: A002
+    time: str,
+    digest: str,
+    via: str,
+) -> _Fields:
+    """Return the record of a person's decision about a hook; `digest` is of the bytes that are trusted."""
+    about = {"project": project, "hook": _shorten_name(hook), "decision": decision, "digest": digest, "via": via}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": TRUST_TYPE, **about}
 
 
 def make_unlock_record(until: str, *, id: str, time: str) -> _Fields:  # noqa: A002
@@ -111,6 +157,8 @@ class _RecordBuilder:
             **({"path": around["path"]} if "path" in around else {}),
             "event": original.kind.name,
             "tool": _shorten_name(clean["tool"]),
+            # What the host calls this call, at every event of it.
+            **({"tool_use_id": _shorten_name(clean["call"])} if clean["call"] else {}),
             "input_sha256": None if tool_input is None else hash_value(tool_input),
             "input": None if tool_input is None else self._limit(clean["input"], _MAX_INPUT_CHARS),
             "decision": verdict.decision.word,
@@ -125,8 +173,11 @@ class _RecordBuilder:
             ],
             "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
         }
+        record |= {key: around[key] for key in MACHINE_FIELDS if around.get(key)}
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
+        if verdict.asked[0]:
+            record["asked"] = {"question": verdict.asked[0], "result": verdict.asked[1]}
         if verdict.lifted:
             record["lifted"] = [self._limit_text(text) for text in clean["lifted"]]
         if clean["derived"]:
@@ -142,6 +193,7 @@ class _RecordBuilder:
 
     def _collect(self, *, whole: bool) -> _Fields:
         verdict, original, runs_budget = self.verdict, self.verdict.original, [4 * _MAX_SEARCHED_CHARS]
+        call_id = original.data.get("tool_use_id")
         values = {
             "input": original.data.get("tool_input"),
             "rewritten": verdict.modified_input,
@@ -150,6 +202,7 @@ class _RecordBuilder:
         return {
             "session": original.session_id[:_MAX_SEARCHED_TEXT],
             "tool": original.tool_name[:_MAX_SEARCHED_TEXT],
+            "call": call_id[:_MAX_SEARCHED_TEXT] if isinstance(call_id, str) else "",
             "derived": str(original.data.get(DERIVED) or "")[:_MAX_SEARCHED_TEXT],
             "called": str(original.data.get(HOST_TOOL) or "")[:_MAX_SEARCHED_TEXT]
             if HOST_GUESS in original.data
@@ -179,6 +232,7 @@ class _RecordBuilder:
             **dict.fromkeys(texts, placeholder),
             "derived": placeholder if verdict.original.data.get(DERIVED) else "",
             "called": "",
+            "call": "",
             **{key: [placeholder for _ in items] for key, items in lists.items()},
             "runs": [[placeholder] for _ in verdict.runs],
         }

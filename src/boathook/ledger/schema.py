@@ -5,7 +5,17 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from boathook.ledger.record import ALLOW_TYPE, DISPATCH_TYPE, END_TYPE, PRUNED_TYPE, UNLOCK_TYPE
+from boathook.ledger.record import (
+    ALLOW_TYPE,
+    ANSWERED_TYPE,
+    ASKED_TYPE,
+    DISPATCH_TYPE,
+    END_TYPE,
+    MACHINE_FIELDS,
+    PRUNED_TYPE,
+    TRUST_TYPE,
+    UNLOCK_TYPE,
+)
 
 LedgerRecord = dict[str, Any]
 
@@ -33,14 +43,16 @@ _ABOUT: LedgerRecord = {
     "folder?": _TEXT,
     "path?": _TEXT,
     "event": _TEXT,
+    **dict.fromkeys([f"{key}?" for key in MACHINE_FIELDS], _TEXT),
 }
 RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     DISPATCH_TYPE: {
-        **_ABOUT, "tool": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,
+        **_ABOUT, "tool": _TEXT, "tool_use_id?": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,
         "decision": _TEXT, "reasons": [_TEXT], "changed": _CHANGED, "ms": _NUMBER, "hooks": [_RUN],
         "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
         "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
         "degraded?": [_TEXT], "lifted?": [_TEXT], "derived?": _TEXT, "called?": _TEXT, "guessed?": _TEXT, "whole?": _ANY,
+        "asked?": {"question": _TEXT, "result": _TEXT},
     },
     END_TYPE: {
         **_ABOUT, **dict.fromkeys(("hook", "dispatch", "status"), _TEXT),
@@ -48,7 +60,12 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
     ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
-    UNLOCK_TYPE: {"until": _TEXT},
+    TRUST_TYPE: {
+        **dict.fromkeys(("project", "hook", "decision", "digest", "via"), _TEXT), "machine?": _TEXT, "boathook?": _TEXT,
+    },
+    UNLOCK_TYPE: {"until": _TEXT, "machine?": _TEXT, "boathook?": _TEXT},
+    ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
+    ANSWERED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER},
 }  # fmt: skip
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {

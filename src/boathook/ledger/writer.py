@@ -75,7 +75,8 @@ class RecordPlace(Value):
 class Recorder:
     """Writes what the hooks of a project did to the ledger, and how async hooks ended to their log as well."""
 
-    # `origin` has the "host", the "project" and the "folder" of the event. `dialect` lists what its host cannot do of a verdict.
+    # `origin` has the "host", the "project" and the "folder" of the event, and the "hook_set" if it is known; the "machine" and
+    # the version of "boathook" are found if they are not there. `dialect` lists what its host cannot do of a verdict.
     def __init__(
         self,
         state: str,
@@ -98,7 +99,7 @@ class Recorder:
             degraded = self._dialect.list_degraded(verdict, refuses=self._refuses_degraded)
         now = make_timestamp()
         record = make_dispatch_record(
-            verdict, self._origin, time=now, seconds=seconds, whole=self._is_whole, degraded=degraded
+            verdict, self._find_origin(), time=now, seconds=seconds, whole=self._is_whole, degraded=degraded
         )
         return Ledger(self._state).append(record, sync=must_sync(record))
 
@@ -117,13 +118,19 @@ class Recorder:
         from boathook.ledger.record import make_end_record
 
         now = make_timestamp()
-        record = make_end_record({**self._origin, **call}, end, id=make_record_id(), time=now)
+        record = make_end_record({**self._find_origin(), **call}, end, id=make_record_id(), time=now)
         error_message = Ledger(self._state).append(record)
         text = format_async_end(now, call["hook"], trigger, end)
         if error_message:
             text += f"  warning: {error_message}\n"
         self._open_log().write(text)
         return text
+
+    def _find_origin(self) -> dict[str, str]:
+        # A compiled catalogue has both, so that a run reads no further file.
+        if not self._origin.get("machine") or "boathook" not in self._origin:
+            self._origin = {**self._origin, **describe_machine(self._state)}
+        return self._origin
 
     def find_log_error(self) -> str:
         """Return why the log of async hooks cannot be written, or ""."""
@@ -133,6 +140,15 @@ class Recorder:
         from boathook.ledger.background_log import BackgroundLog
 
         return BackgroundLog(self.log_path)
+
+
+def describe_machine(state: str) -> dict[str, str]:
+    """Return what records say about the machine and this version, as far as it is known."""
+    from boathook.system.machine_id import find_machine_id
+    from boathook.version import __version__
+
+    machine = find_machine_id(state)
+    return {**({"machine": machine} if machine else {}), "boathook": __version__}
 
 
 class Ledger:

@@ -22,7 +22,6 @@ _SHOWN_SESSION_CHARS = 8
 _LOG_FILTERS = ("agent", "session", "decision", "hook", "tool", "event")
 FILTERS = (*_LOG_FILTERS, "project", "only", "q")
 _ONLY = {"": "everything", "objections": "blocked or asked", "problems": "problems"}
-COLUMNS = ("time", "agent", "session", "tool", "decision", "hooks", "ms", "input", "reason", "project", "event", "id")
 
 
 def make_live_screen(context: PageContext, query: Query) -> Html:
@@ -65,7 +64,7 @@ class _RowFilter:
         if project and row.folder != project:
             return False
         if self._words:
-            text = f"{row.id} {row.host} {row.session} {row.tool} {row.deciders} {row.input} {row.reason} {row.folder}"
+            text = f"{row.id} {row.call} {row.host} {row.session} {row.tool} {row.deciders} {row.input} {row.reason} {row.folder}"
             if any(word not in text.lower() for word in self._words):
                 return False
         return not self._has_log_filter or self._log_filter.matches(row.to_record())
@@ -144,4 +143,5 @@ def list_live_rows(context: PageContext, query: Query) -> list[dict[str, Any]]:
 def row_to_json(row: RecordRow) -> dict[str, Any]:
     about = {"time": row.time, "agent": row.host, "session": row.session, "tool": row.tool, "decision": row.decision}
     texts = {"hooks": row.deciders, "ms": row.ms, "input": row.input, "reason": row.reason, "project": row.folder}
-    return {**about, **texts, "event": row.event, "id": row.id}
+    origin = {"call": row.call, "machine": row.machine, "boathook": row.boathook, "hook_set": row.hook_set}
+    return {**about, **texts, "event": row.event, "id": row.id, **origin}

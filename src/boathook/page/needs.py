@@ -25,8 +25,8 @@ from boathook.permits.unlock import describe_pause, read_unlock_end
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext
 
-REVIEW, BROKEN, FAILING, SILENT, AGENT, PAUSE, LEDGER = NEED_KINDS = (
-    "review", "broken guard", "failing guard", "silent guard", "agent", "self-protection", "ledger",
+QUESTION, REVIEW, BROKEN, FAILING, SILENT, AGENT, PAUSE, LEDGER = NEED_KINDS = (
+    "question", "review", "broken guard", "failing guard", "silent guard", "agent", "self-protection", "ledger",
 )  # fmt: skip
 _BROKEN_STATES = (INVALID, NO_ENTRY, *ABSENT_STATES)
 # A guard that never ran is worth a look only after a while.
@@ -44,10 +44,14 @@ class Need(Value):
     project: str = ""
     hook: str = ""
     diff: tuple[str, ...] = ()
+    # What names a hook that waits for a review.
+    review: str = ""
 
 
 def list_needs(context: PageContext) -> list[Need]:
-    return context.facts.remember("needs", lambda: _collect_needs(context), seconds=2.0)
+    """Return what needs a person: questions that wait first, because they end."""
+    others = context.facts.remember("needs", lambda: _collect_needs(context), seconds=2.0)
+    return [*find_questions(context), *others]
 
 
 def _collect_needs(context: PageContext) -> list[Need]:
@@ -58,6 +62,13 @@ def _collect_needs(context: PageContext) -> list[Need]:
             needs.setdefault((need.kind, need.title, need.text), need)
     # What has no time comes last.
     return sorted(needs.values(), key=lambda need: (not need.since, need.since))
+
+
+def find_questions(context: PageContext) -> Iterator[Need]:
+    """Yield the calls that wait for a person's answer, the oldest first."""
+    for waiting in context.list_waiting_calls():
+        command, since = f"boathook asks {waiting.id[:8]}", make_timestamp(waiting.question.time)
+        yield Need(QUESTION, waiting.text, "A call waits for your answer.", command, since, waiting.question.project)
 
 
 def find_reviews(context: PageContext) -> Iterator[Need]:
@@ -77,6 +88,7 @@ def find_reviews(context: PageContext) -> Iterator[Need]:
                 about["project"],
                 about["name"],
                 tuple(about["diff"] or ()),
+                about["identity"],
             )
 
 
@@ -150,7 +162,7 @@ def find_ledger_problems(context: PageContext) -> Iterator[Need]:
         yield Need(LEDGER, "The ledger has lines that are not records", text, "boathook ledger verify")
 
 
-# To add a kind of thing that needs a person, such as a question that waits for an answer, add its function here.
+# To add a kind of thing that needs a person, add its function here. Questions are not here, because they change more quickly.
 NEED_SOURCES: tuple[Callable[[PageContext], Iterator[Need]], ...] = (
     find_reviews,
     find_broken_hooks,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from boathook.hosts.host import list_host_names
 from boathook.install.status import ABSENT_STATUS
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.needs import Need, list_needs
+from boathook.page.needs import QUESTION, Need, list_needs
 from boathook.page.page_facts import name_agent
 from boathook.page.parts import describe_age, make_copy_button, make_diff, make_link, make_table, make_time
+from boathook.page.question_parts import QUESTIONS_ID, make_questions
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
@@ -17,10 +18,19 @@ if TYPE_CHECKING:
 
 def make_now_screen(context: PageContext, query: Query) -> Html:  # noqa: ARG001
     needs = list_needs(context)
-    things = f"{len(needs)} thing{'s' * (len(needs) != 1)} need{'s' * (len(needs) == 1)} you"
-    title = make_element("h1", things if needs else "Nothing needs you")
-    items = make_element("ol", [_make_need(need) for need in needs], class_="needs") if needs else None
-    return join_html((title, items, make_element("h2", "Agents"), _make_agents(context), _make_state(context)))
+    title = make_element("h1", describe_count(len(needs)))
+    # A question is shown with its whole call.
+    items = [_make_need(need) for need in needs if need.kind != QUESTION]
+    questions = make_element("div", make_questions(context), id=QUESTIONS_ID)
+    others = make_element("ol", items, class_="needs") if items else None
+    return join_html(
+        (title, questions, others, make_element("h2", "Agents"), _make_agents(context), _make_state(context))
+    )
+
+
+def describe_count(count: int) -> str:
+    """Return the heading: how many things need a person."""
+    return f"{count} thing{'s' * (count != 1)} need{'s' * (count == 1)} you" if count else "Nothing needs you"
 
 
 def _make_need(need: Need) -> Html:
@@ -29,11 +39,13 @@ def _make_need(need: Need) -> Html:
     diff = None
     if need.diff:
         diff = make_element("details", make_element("summary", "What changed"), make_diff(need.diff))
+    review = make_link("Review it", "review", project=need.project, id=need.review) if need.review else None
     return make_element(
         "li",
         make_element("h2", make_element("span", need.kind, class_="kind"), " ", title),
         make_element("p", need.text, make_element("span", f" Since {age}." if age else "", class_="note")),
         diff,
+        make_element("p", review) if review else None,
         make_element("p", make_copy_button(need.command)) if need.command else None,
         data_copy=need.command or None,
     )

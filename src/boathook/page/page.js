@@ -151,6 +151,8 @@ async function followRecords(name, query, position) {
 
 function takeUpdate(name, update) {
   if (update.waiting !== undefined) showWaiting(update.waiting);
+  if (update.heading && name === "now") main.querySelector("h1").textContent = update.heading;
+  if (update.questions !== undefined) showQuestions(update.questions);
   if (!update.html || name !== "live") return;
   if (isPaused) held.push(update.html);
   else addRows(update.html);
@@ -252,7 +254,8 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("submit", (event) => {
   event.preventDefault();
-  applyForm(event.target);
+  if (event.target === codeForm) finishDecision();
+  else applyForm(event.target);
 });
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form");

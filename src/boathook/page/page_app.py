@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.errors import BoathookError
+from boathook.page.decision_routes import DECISION_ROUTES, BodyError, run_decision
 from boathook.page.exports import make_export, make_markdown
 from boathook.page.live_screen import describe_new_rows
 from boathook.page.needs import list_needs
+from boathook.page.now_screen import describe_count
+from boathook.page.question_parts import make_questions
 from boathook.page.request_check import EXCHANGE_PATH
 from boathook.page.screen_rows import SCREENS, Screen
 
@@ -29,13 +32,14 @@ _FILES = {
     "/": ("shell.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/decide.js": ("decide.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/favicon.ico": ("icon.svg", "image/svg+xml"),
 }
 _EXPORT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "md": "text/markdown; charset=utf-8"}
 # A stream looks for new records as often as the index does.
 _STREAM_SECONDS = 0.1
-_BEATS = 100
+_BEATS, _QUESTION_BEATS = 100, 5
 _Result = TypeVar("_Result")
 
 
@@ -48,6 +52,7 @@ def make_app(context: PageContext) -> AsgiApp:
     files = [Route(path, routes.send_file) for path in _FILES]
     data = [
         Route(EXCHANGE_PATH, routes.exchange_ticket, methods=["POST"]),
+        *(Route(path, routes.decide, methods=["POST"]) for path in DECISION_ROUTES),
         Route("/data/screen/{name}", routes.send_screen),
         Route("/data/stream", routes.send_stream),
         Route("/data/export/{name}.{kind}", routes.send_export),
@@ -66,9 +71,17 @@ class PageRoutes:
         return Response((_HERE / name).read_bytes(), media_type=media_type)
 
     async def exchange_ticket(self, request: Request) -> Response:
-        """Answer a ticket with the token; this and nothing else is not a GET."""
+        """Answer a ticket with the token."""
         token = self._context.exchange_ticket((await request.body()).decode("utf-8", "replace"))
         return _send_json({"token": token}, 200 if token else 401)
+
+    async def decide(self, request: Request) -> Response:
+        """Answer a write: a step of a person's decision."""
+        body, path = await request.body(), request.url.path
+        try:
+            return _send_json(await run_in_thread(lambda: run_decision(self._context, path, body)))
+        except BodyError as error:
+            return _send_json({"error": str(error)}, 400)
 
     async def send_screen(self, request: Request) -> Response:
         screen = next((one for one in SCREENS if one.path == request.path_params["name"]), None)
@@ -111,24 +124,35 @@ class PageRoutes:
         context = self._context
         digits = query.pop("after", "")
         position = int(digits) if digits.isdecimal() and len(digits) < 12 else context.index.position
-        waiting, beat = -1, 0
-        counting: asyncio.Future[int] | None = None
+        waiting, beat, questions = -1, 0, ""
+        counting: asyncio.Future[tuple[int, str]] | None = None
         with context.count_stream():
             while not context.is_closing():
                 rows, position = context.index.list_rows_after(position)
                 if rows:
                     yield _encode_line({"html": describe_new_rows(rows, query)})
-                if (rows or not beat % _BEATS) and counting is None:
+                if (rows or not beat % _QUESTION_BEATS) and counting is None:
                     # Records do not wait for it.
-                    counting = asyncio.ensure_future(run_in_thread(lambda: len(list_needs(context))))
+                    counting = asyncio.ensure_future(run_in_thread(lambda: _describe_needs(context)))
+                if not beat % _BEATS:
                     # Something must be sent now and then: there is no other way to notice that a reader is gone.
                     yield b"\n"
                 if counting is not None and counting.done():
-                    before, waiting, counting = waiting, counting.result(), None
-                    if waiting != before:
-                        yield _encode_line({"waiting": waiting})
+                    before, (waiting, ids) = (waiting, questions), counting.result()
+                    counting = None
+                    if ids != questions:
+                        questions = ids
+                        yield _encode_line({"questions": await run_in_thread(lambda: make_questions(context))})
+                    if (waiting, questions) != before:
+                        yield _encode_line({"waiting": waiting, "heading": describe_count(waiting)})
                 beat += 1
                 await asyncio.sleep(_STREAM_SECONDS)
+
+
+def _describe_needs(context: PageContext) -> tuple[int, str]:
+    """Return how many things need a person, and which questions wait."""
+    ids = " ".join(waiting.id for waiting in context.list_waiting_calls())
+    return len(list_needs(context)), ids
 
 
 def _encode_line(fields: dict[str, Any]) -> bytes:

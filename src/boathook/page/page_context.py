@@ -6,29 +6,46 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from boathook.assembly import resolve_state
+from boathook.assembly import locate, resolve_state
+from boathook.cli.approvals import read_user_settings
+from boathook.core.waiting_question import WaitingQuestion
 from boathook.page.access import PageAccess
 from boathook.page.page_facts import PageFacts, start_history
+from boathook.page.page_terminal import PageTerminal
+from boathook.page.person_check import PersonCheck
 from boathook.page.record_index import RecordIndex
+from boathook.permits.waiting_questions import list_waiting
 
 # The filters and names in the address of a screen.
 Query = dict[str, str]
+_WAITING_SECONDS = 0.3
 
 
 class PageContext:
     """One page that is served, from its start to its end."""
 
-    def __init__(self, origin: str, project: str | None, given_state: str | None = None) -> None:
-        """Read what the ledger has last; `given_state` is the folder that the person named, if any."""
+    def __init__(
+        self, origin: str, project: str | None, given_state: str | None = None, terminal: PageTerminal | None = None
+    ) -> None:
+        """Read what the ledger has last; `given_state` is the folder that the person named, if any.
+
+        Without a terminal, nothing can be decided on the page.
+        """
         self.origin, self.project, self.given_state = origin, project, given_state
         self.state = resolve_state(given_state)
         self.history = start_history(project, given_state)
         self.index = RecordIndex(self.state, self.history.add)
         self.facts = PageFacts(project, given_state, self.index)
         self._access = PageAccess(origin)
+        terminal = terminal or PageTerminal("the page was not started in a terminal")
+        self.check = PersonCheck(self.state, lambda: read_user_settings(locate(project, state=given_state)), terminal)
         self._last_reader, self._streams = time.monotonic(), 0
         self._on_open: Callable[[], None] = lambda: None
         self.is_closing: Callable[[], bool] = lambda: False
+
+    def list_waiting_calls(self) -> list[WaitingQuestion]:
+        """Return the calls that wait for a person's answer now."""
+        return self.facts.remember("waiting calls", lambda: list_waiting(self.state), seconds=_WAITING_SECONDS)
 
     # Who may read
 

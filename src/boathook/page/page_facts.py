@@ -73,6 +73,11 @@ class PageFacts:
         made: _Made = value
         return made
 
+    def forget(self) -> None:
+        """Make everything again when it is asked for: a person has decided something."""
+        with self._lock:
+            self._made.clear()
+
     def load_project(self, project: str | None = None) -> ProjectFacts:
         """Return the hooks of a folder; None is the folder that the page was started in."""
         folder = self._project if project is None else project

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.page.access import TICKET_SECONDS, RedirectFile
+from boathook.page.open_requests import OpenRequests
 from boathook.page.page_app import make_app
 from boathook.page.page_context import PageContext
+from boathook.page.page_terminal import open_page_terminal
 from boathook.page.request_check import RequestCheck
+from boathook.permits.ask_listeners import register_listener
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -87,18 +90,24 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
     """Serve until a person ends it or nobody reads any more; `echo` prints a line for the person."""
     listener = open_page_socket(options.port, options.socket_path)
     port = (options.port or TUNNEL_PORT) if options.socket_path else listener.getsockname()[1]
-    context = PageContext(f"http://{LOOPBACK}:{port}", options.project, options.given_state)
+    terminal = open_page_terminal()
+    context = PageContext(f"http://{LOOPBACK}:{port}", options.project, options.given_state, terminal)
     server = make_server(context)
     redirect = RedirectFile()
     context.when_opened(redirect.remove)
     opener = PageOpener(context, redirect, options, port, echo)
+    windows = OpenRequests(context.state, port, opener.describe_address)
     context.index.start()
     try:
-        with _handle_signals():
+        # The page works without.
+        with contextlib.suppress(OSError, ConfigError):
+            windows.start(lambda path: open_page_socket(0, path))
+        with _handle_signals(), _listen_for_questions(context):
             asyncio.run(_serve(server, listener, context, opener, options.idle_seconds))
     except KeyboardInterrupt:
         pass
     finally:
+        windows.close()
         context.close()
         redirect.close()
         if options.socket_path:
@@ -108,9 +117,22 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
 
 
 @contextlib.contextmanager
+def _listen_for_questions(context: PageContext) -> Iterator[None]:
+    """Let hooks wait for answers while the page runs, if a person can answer there."""
+    with contextlib.ExitStack() as stack:
+        if not context.check.terminal.obstacle:
+            # The page works without.
+            with contextlib.suppress(OSError):
+                stack.enter_context(register_listener(context.state))
+        yield
+
+
+@contextlib.contextmanager
 def _handle_signals() -> Iterator[None]:
     """Clean up also if the process is asked to end, and do not let a shell stop it, which reading its terminal would do."""
     wanted: dict[int, Any] = {signal.SIGTERM: signal.default_int_handler, signal.SIGTTIN: signal.SIG_IGN}
+    # Nor may it be stopped when it shows a code.
+    wanted[signal.SIGTTOU] = signal.SIG_IGN
     before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
     try:
         yield
@@ -193,9 +215,12 @@ class PageOpener:
         threading.Thread(target=start_browser, name="boathook-page-browser", daemon=True).start()
 
     def _print_address(self) -> None:
-        for line in describe_tunnel(os.environ, self._port, self._options.socket_path):
-            self.echo(line)
-        self.echo(f"Open within a minute, once: {self._context.make_address()}")
+        self.echo(self.describe_address())
+
+    def describe_address(self) -> str:
+        """Return a new address for the person, and how to reach it from another machine."""
+        tunnel = describe_tunnel(os.environ, self._port, self._options.socket_path)
+        return "\n".join((*tunnel, f"Open within a minute, once: {self._context.make_address()}"))
 
     def start(self) -> None:
         """Open the page, and another window whenever the person presses Enter: an address works only once."""

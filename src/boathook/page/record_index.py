@@ -48,6 +48,8 @@ class RecordRow:
     """The part of a record that lists show."""
 
     __slots__ = (
+        "boathook",
+        "call",
         "deciders",
         "decision",
         "dispatch",
@@ -55,12 +57,14 @@ class RecordRow:
         "file",
         "folder",
         "has_problem",
+        "hook_set",
         "hooks",
         "host",
         "id",
         "input",
         "is_objection",
         "is_spilled",
+        "machine",
         "ms",
         "offset",
         "reason",
@@ -82,6 +86,8 @@ class RecordRow:
         self.ms = float(record.get("ms") or 0)
         self.has_problem, self.is_objection = has_problem(record), is_objection(record)
         self.is_spilled = bool(record.get("spilled"))
+        self.call, self.machine = _intern(record.get("tool_use_id")), _intern(record.get("machine"))
+        self.boathook, self.hook_set = _intern(record.get("boathook")), _intern(record.get("hook_set"))
         self.dispatch = record.get("dispatch", "") if self.type == END_TYPE else ""
 
     def to_record(self) -> LedgerRecord:

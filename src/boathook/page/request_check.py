@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from boathook.core.value import Value
+from boathook.page.decision_routes import DECISION_ROUTES
 
 Scope = MutableMapping[str, Any]
 AsgiMessage = MutableMapping[str, Any]
@@ -19,8 +20,9 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Without data and without a secret, so that they need no token.
 SHELL_PATH, EXCHANGE_PATH = "/", "/session"
-OPEN_PATHS = frozenset((SHELL_PATH, "/page.css", "/page.js", "/icon.svg", "/favicon.ico"))
-_MAX_BODY_BYTES = 1024
+OPEN_PATHS = frozenset((SHELL_PATH, "/page.css", "/page.js", "/decide.js", "/icon.svg", "/favicon.ico"))
+# All that changes something, and the most that a body may have. Everything else is a GET.
+_MAX_BODIES = {EXCHANGE_PATH: 1 << 10, **dict.fromkeys(DECISION_ROUTES, 1 << 14)}
 _CONTENT_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -82,33 +84,42 @@ class RequestCheck:
         """Return why a request is refused, or None. The first rule that is broken counts."""
         headers = _Headers(scope)
         path, method = scope["path"], scope["method"]
-        is_exchange = path == EXCHANGE_PATH
+        is_write = path in _MAX_BODIES
         if headers.get_all("host") != [self._host]:
             return Refusal(421, f"this page answers only to {self._host}")
-        if method != ("POST" if is_exchange else "GET"):
-            return Refusal(405, "the page only reads")
+        if method != ("POST" if is_write else "GET"):
+            return Refusal(405, "a GET changes nothing, and nothing else can be read by another method")
         origins = headers.get_all("origin")
-        if (origins and origins != [self._origin]) or (is_exchange and not origins):
+        if (origins and origins != [self._origin]) or (is_write and not origins):
             return Refusal(403, "this request comes from another page")
         # A person who opens the page comes from elsewhere: a terminal, a bookmark, the file that leads to it.
         is_opening = path == SHELL_PATH and headers.get("sec-fetch-mode") in ("", "navigate")
-        if headers.get("sec-fetch-site") not in ("", "same-origin", "none") and not is_opening:
+        sites = ("", "same-origin") if is_write else ("", "same-origin", "none")
+        if headers.get("sec-fetch-site") not in sites and not is_opening:
             return Refusal(403, "this request comes from another site")
         if headers.get("sec-fetch-mode") == "navigate" and path != SHELL_PATH:
             return Refusal(403, f"open {self._origin}/ instead")
-        if is_exchange:
-            length = headers.get("content-length")
-            is_short = length.isascii() and length.isdigit() and len(length) < 5 and int(length) <= _MAX_BODY_BYTES
-            return None if is_short else Refusal(413, "the ticket is too long")
-        if path not in OPEN_PATHS and not self._has_token(headers):
+        if path not in (*OPEN_PATHS, EXCHANGE_PATH) and not self._has_token(headers):
             return Refusal(401, "this address was used, or is too old")
-        return None
+        return _find_body_refusal(headers, path) if is_write else None
 
     def _has_token(self, headers: _Headers) -> bool:
         values = headers.get_all("authorization")
         return (
             len(values) == 1 and values[0].startswith("Bearer ") and self._is_token(values[0].removeprefix("Bearer "))
         )
+
+
+def _find_body_refusal(headers: _Headers, path: str) -> Refusal | None:
+    length = headers.get("content-length")
+    is_short = length.isascii() and length.isdigit() and len(length) < 6 and int(length) <= _MAX_BODIES[path]
+    # A body in chunks would not have to keep to its length.
+    if not is_short or headers.get_all("transfer-encoding"):
+        return Refusal(413, "the body is too long, or has no length")
+    # No form of another page can send this type.
+    if path != EXCHANGE_PATH and headers.get("content-type") != "application/json":
+        return Refusal(415, "the body must be application/json")
+    return None
 
 
 class _Headers:

@@ -14,6 +14,7 @@ from boathook.page.markup import Html, join_html, make_element
 from boathook.page.now_screen import make_now_screen
 from boathook.page.record_screen import make_record_screen
 from boathook.page.replay_screen import make_replay_screen
+from boathook.page.review_screen import make_review_screen
 from boathook.page.session_screen import make_session_screen, make_sessions_screen
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ SCREENS = (
     Screen("now", "Now", make_now_screen),
     Screen("live", "Live", make_live_screen),
     Screen("record", "Record", make_record_screen),
+    Screen("review", "Review", make_review_screen),
     Screen("guards", "Guards", make_guards_screen),
     Screen("hooks", "Hooks", make_hooks_screen),
     Screen("hook", "Hook", make_hook_screen),

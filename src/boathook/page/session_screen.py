@@ -103,11 +103,14 @@ def make_session_screen(context: PageContext, query: Query) -> Html:
 
 
 def join_calls(context: PageContext, rows: list[RecordRow]) -> list[SessionStep]:
-    """Return the events of a session in their order; what came after a call is on the line of the call."""
+    """Return the events of a session in their order; what came after a call is on the line of the call.
+
+    The agent's id of a call counts: its input may be another one afterwards, and two calls may be the same.
+    """
     steps: list[SessionStep] = []
     open_calls: dict[str, list[int]] = {}
     for row in rows:
-        key = _make_call_key(context.index.read_record(row)) if row.tool else ""
+        key = row.call or (_make_call_key(context.index.read_record(row)) if row.tool else "")
         if key and row.event == PRE_TOOL.name:
             open_calls.setdefault(key, []).append(len(steps))
         elif key and open_calls.get(key) and _is_after_call(row.event):
@@ -119,11 +122,8 @@ def join_calls(context: PageContext, rows: list[RecordRow]) -> list[SessionStep]
 
 
 def _make_call_key(record: LedgerRecord | None) -> str:
-    """Return what the events of one call have in common: the agent's id of it, or else its tool and input."""
-    if record is None:
-        return ""
-    call = record.get("tool_use_id")
-    return str(call) if call else f"{record.get('tool')} {record.get('input_sha256')}"
+    """Return what the events of a call have in common that its agent gives no id: its tool and input."""
+    return f"{record.get('tool')} {record.get('input_sha256')}" if record is not None else ""
 
 
 def _is_after_call(event: str) -> bool:

@@ -8,7 +8,7 @@ import time
 
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.permit import PERMIT_SECONDS, CallObjections, CallPermit, Question, UsedPermit, make_question
-from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.system.files import FileError, read_regular, write_private
 
 TYPE_CHECKING = False
@@ -91,13 +91,17 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
     end = now + PERMIT_SECONDS
     # First the record: without it, no permit counts.
     about = {"id": make_record_id(), "time": make_timestamp(now), "until": make_timestamp(end)}
-    place = Ledger(state).append_required(make_allow_record(question, **about))
+    place = Ledger(state).append_required(make_allow_record(question, **about) | describe_machine(state))
     permit = CallPermit(question.id, question.digest, now, end, place.to_text(), question.objections)
     data = dump_line(permit.to_json())
     folder = f"{state}/{_PERMITS}"
     write_private(f"{folder}/{permit.digest}{_ENDING}", data)
     _remove_old(folder, now, MAX_QUESTIONS)
     _remove(f"{state}/{_QUESTIONS}/{question.id}{_ENDING}")
+    # A person is there: questions of this session are asked again.
+    from boathook.process.sessions import Sessions
+
+    Sessions(f"{state}/sessions").forget_unanswered(question.session)
     return permit
 
 

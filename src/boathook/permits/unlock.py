@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.system.files import FileError, read_regular, write_private
 
 MAX_UNLOCK_SECONDS = 8 * 60 * 60
@@ -52,7 +52,7 @@ def write_unlock(state: str, seconds: float) -> float:
     end = begin + min(seconds, MAX_UNLOCK_SECONDS)
     record = make_unlock_record(make_timestamp(end), id=make_record_id(), time=make_timestamp(begin))
     # First the record: without it, the file is not a pause.
-    place = Ledger(state).append_required(record)
+    place = Ledger(state).append_required(record | describe_machine(state))
     fields = {"begin": begin, "end": end, "record": place.to_text()}
     write_private(f"{state}/{_FILE_NAME}", json.dumps(fields).encode())
     return end

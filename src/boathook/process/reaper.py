@@ -126,6 +126,11 @@ def has_caller_process() -> bool:
     return _caller_pid > 0
 
 
+def find_caller_process() -> int:
+    """Return the process that this one answers for, 0 if it answers for itself."""
+    return _caller_pid
+
+
 def is_ancestor_mark(mark: bytes) -> bool:
     """Whether a mark is that of a process above this one, because a file of variables could hold any; True without /proc."""
     fields = _read_stat(_caller_pid or os.getpid())

@@ -10,6 +10,7 @@ from boathook.system.files import FileError, read_text, write_private
 
 MAX_EXPORTS_BYTES = 64 * 1024
 _TRUSTED_KIND = "trusted-"
+_UNANSWERED_KIND = "unanswered"
 # How long a refusal that was not reported waits for its session to go on, and how long a session that does not end is known.
 _REFUSAL_SECONDS = 7 * 24 * 3600
 
@@ -181,6 +182,18 @@ class Sessions:
         self._write(session, "refused", text)
         self._remove_old(".refused")
 
+    def note_unanswered(self, session: str) -> None:
+        """Remember that no person answered a question of a session."""
+        self._write(session, _UNANSWERED_KIND, "1")
+        self._remove_old(f".{_UNANSWERED_KIND}")
+
+    def is_unanswered(self, session: str) -> bool:
+        path = self._find_path(session, _UNANSWERED_KIND) if session else None
+        return path is not None and os.path.exists(path)
+
+    def forget_unanswered(self, session: str) -> None:
+        self._remove(session, _UNANSWERED_KIND)
+
     def _remove_old(self, kind: str) -> None:
         oldest = time.time() - _REFUSAL_SECONDS
         for path in self._list_files():
@@ -218,7 +231,7 @@ class Sessions:
                 os.unlink(mark)
             except OSError:
                 continue
-        for kind in ("env", "stops", "reported", "failing", "gone"):
+        for kind in ("env", "stops", "reported", "failing", "gone", _UNANSWERED_KIND):
             self._remove(session, kind)
 
     def _remove(self, session: str, kind: str) -> None:

@@ -8,12 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from boathook.core.ask_rule import ASK_WAYS
 from boathook.core.event import KINDS, SPELLINGS, find_kind
 from boathook.core.hook import (
+    ASK_CHECKS,
     BASIC,
     ERROR,
     IMPORTS,
     ISOLATED,
+    NORMAL_ASK,
     OWN_IMPORTS,
     OWN_PROCESS,
     PROCESSES,
@@ -21,6 +24,7 @@ from boathook.core.hook import (
     PROJECT_IMPORTS,
     SANDBOX_LEVELS,
     SHARED_PROCESS,
+    STRONG_ASK,
     WARNING,
     Diagnostic,
 )
@@ -224,6 +228,13 @@ _PROCESS_ABOUT = (
 )
 PROCESS_FIELD = Field("process", WORD, _PROCESS_ABOUT, OWN_PROCESS, words=PROCESSES, example=SHARED_PROCESS)
 
+_ASK_ABOUT = (
+    "what a person's yes to a question of the hook needs: a terminal, or a second factor (`hooks.approvals`) as well; "
+    "a question that needs both is never left to the agent"
+)
+_ASK_STRONG: dict[str, Any] = {"fallback": STRONG_ASK, "example": STRONG_ASK}
+ASK_FIELD = Field("ask", WORD, _ASK_ABOUT, NORMAL_ASK, words=ASK_CHECKS, **_ASK_STRONG)
+
 _SETTINGS_ABOUT = (
     "the names of the settings that the hook reads, for a hook of a pack; a setting in hooks.toml with another name is "
     "an error. Without it, every name counts as right"
@@ -266,6 +277,7 @@ HOOK_MD_FIELDS = (
     NETWORK_FIELD,
     IMPORTS_FIELD,
     PROCESS_FIELD,
+    ASK_FIELD,
     Field("dialect", WORD, "the protocol of the script", NATIVE, words=HOOK_DIALECTS),
     _names("settings", about=_SETTINGS_ABOUT, example=["protected"]),
     Field("metadata", MAPPING, "anything; `boathook doctor` reads `metadata.doctor`"),
@@ -303,6 +315,19 @@ _PROJECT_FIELDS = (
         example=[*_DEFAULT_SOURCE_NAMES, "codex"],
     ),
 )
+_FACTOR_ABOUT = (
+    "the second factor of a person's answers: a code of an authenticator app (`boathook approvals totp`), or a program of "
+    "yours that asks"
+)
+_APPROVAL_FIELDS = (
+    Field("factor", WORD, _FACTOR_ABOUT, "none", words=("none", "totp", "askpass"), example="totp"),
+    Field(
+        "askpass",
+        ABSOLUTE_PATH,
+        "the program that asks: it gets the question as its argument, and exit code 0 is a yes",
+        example="/usr/bin/ssh-askpass",
+    ),
+)
 HOOKS_TOML_FIELDS = (
     Field("enabled", FLAG, "false disables all hooks (in a project's file: its own)", default=True),
     _user("debug", FLAG, "write debug lines, like `--debug`", default=False),
@@ -328,6 +353,23 @@ HOOKS_TOML_FIELDS = (
         "off",
         words=("off", "on"),
     ),
+    _user(
+        "ask",
+        WORD,
+        "who asks a person if a hook wants that: the agent (`host`), boathook (`wait`), or no one (`deny`). Without it: the "
+        "agent where it asks, else boathook while `boathook page` or `boathook asks --watch` runs, else the call is denied",
+        words=ASK_WAYS,
+        example="wait",
+    ),
+    _user(
+        "ask_timeout",
+        MILLISECONDS,
+        "how long boathook waits for an answer, in milliseconds; the timeout of the agent may be shorter",
+        300_000,
+        1_000,
+        300_000,
+    ),
+    _user("approvals", TABLE, "how answers of a person are checked", fields=_APPROVAL_FIELDS),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
     _SOURCES_FIELD,

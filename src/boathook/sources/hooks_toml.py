@@ -108,7 +108,8 @@ def _load_toml(path: str) -> dict[str, Any]:
 
 
 def build_settings(user: HooksConfig) -> Settings:
-    return Settings(**user.settings, source_rules=user.source_rules)
+    settings = {**user.settings}
+    return Settings(**settings.pop("approvals", {}), **settings, source_rules=user.source_rules)
 
 
 def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:

@@ -68,25 +68,25 @@ def _find_script(words: list[str]) -> str:
 
 
 def _find_parent(pid: int) -> int:
-    text = _read_process_file(pid, "stat").decode("utf-8", "replace")
+    text = read_proc_file(pid, "stat").decode("utf-8", "replace")
     # The name of a program, in brackets, may itself have brackets and spaces.
     fields = text.rpartition(")")[2].split()
     return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0
 
 
 def _read_programs(pid: int) -> list[str]:
-    programs = [_read_process_file(pid, "comm").decode("utf-8", "replace").rstrip("\n")]
+    programs = [read_proc_file(pid, "comm").decode("utf-8", "replace").rstrip("\n")]
     with contextlib.suppress(OSError):
         programs.append(os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)"))
     return programs
 
 
 def _read_words(pid: int) -> list[str]:
-    data = _read_process_file(pid, "cmdline")
+    data = read_proc_file(pid, "cmdline")
     return data.rstrip(b"\0").decode("utf-8", "replace").split("\0") if data else []
 
 
-def _read_process_file(pid: int, name: str) -> bytes:
+def read_proc_file(pid: int, name: str) -> bytes:
     try:
         handle = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -339,7 +339,7 @@ def _check_library_list(library: LibraryRun, want: Any) -> list[str]:
 
 
 def _make_row(hook: Any) -> dict[str, Any]:
-    plain = ("name", "scope", "priority", "mode", "state", "source", "place", "sandbox", "network", "imports")
+    plain = ("name", "scope", "priority", "mode", "state", "source", "place", "sandbox", "network", "imports", "ask")
     row = {name: getattr(hook, name) for name in plain}
     row |= {"event": hook.kind and hook.kind.name, "timeout_ms": round(hook.timeout * 1000), "why": hook.state_reason}
     return {**row, "diagnostics": [str(diagnostic) for diagnostic in hook.diagnostics]}

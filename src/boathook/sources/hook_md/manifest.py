@@ -36,7 +36,7 @@ OPENCLAW_HOOK = "this is an OpenClaw hook, it does not run here"
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\x1b": "\\e"}
 _SAME_KEYS = (
     *("name", "description", "priority", "on_failure", "protected"),
-    *("sandbox", "network", "imports", "process", "metadata"),
+    *("sandbox", "network", "imports", "process", "ask", "metadata"),
 )
 
 

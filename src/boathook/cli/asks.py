@@ -1,0 +1,165 @@
+"""`boathook asks`: a person answers what hooks ask about calls that wait, at a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from boathook.assembly import locate, resolve_state
+from boathook.cli.approvals import ask_code, read_user_settings
+from boathook.cli.call_review import describe_call, describe_objections, is_end_of_digest
+from boathook.cli.common_options import state_option
+from boathook.cli.pager import show_lines
+from boathook.cli.person import NO_TERMINAL, require_person
+from boathook.cli.show import cut_text, echo, print_json, print_table
+from boathook.cli.terminal import Terminal, open_terminal
+from boathook.core.permit import TYPED_CHARS
+from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer, WaitingQuestion
+from boathook.errors import ConfigError
+from boathook.ledger.writer import make_timestamp
+from boathook.permits.ask_listeners import register_listener
+from boathook.permits.waiting_questions import list_waiting, read_waiting, send_answer
+
+_SHOWN_ID_CHARS = 8
+_MAX_SHOWN_TEXT = 80
+_LOOK_SECONDS = 0.3
+_OWN_TERMINAL = "Run this in a terminal of your own"
+
+
+@click.command("asks")
+@click.argument("id", metavar="[ID]", required=False)
+@click.option("--watch", "is_watching", is_flag=True, help="Stay, and show each question as it comes.")
+@click.option("--json", "as_json", is_flag=True, help="List the questions for a program; nothing is answered.")
+@state_option
+def answer_questions(id: str | None, is_watching: bool, as_json: bool, state: str | None) -> int:
+    """Answer what hooks ask you about calls that wait.
+
+    Without ID, this lists the calls that wait for an answer; if only one waits, you can answer it at once. You are
+    shown the whole call. Type four characters of its digest to allow it, or `no` to deny it. With anything else, nothing
+    happens, and it still waits. ID is any unique prefix.
+
+    To answer you need a terminal of your own, another one than the agent's: an agent cannot do it, and there is no
+    --yes.
+
+    \b
+    Exit codes: 0 answered or listed, 1 not answered.
+    """
+    folder = resolve_state(state)
+    if as_json:
+        if id is not None or is_watching:
+            raise click.UsageError("--json only lists: leave out ID and --watch")
+        print_json({"questions": [_to_json(one) for one in list_waiting(folder)]})
+        return 0
+    if is_watching:
+        if id is not None:
+            raise click.UsageError("ID and --watch exclude each other")
+        require_person(state)
+        return _watch_questions(folder)
+    questions = list_waiting(folder)
+    if id is None and (len(questions) != 1 or not sys.stdout.isatty()):
+        return _print_waiting(questions)
+    require_person(state)
+    return _answer_at_terminal(folder, _find_waiting(questions, (id or "").strip().lower()))
+
+
+def _find_waiting(questions: list[WaitingQuestion], prefix: str) -> WaitingQuestion:
+    found = [one for one in questions if one.id.startswith(prefix)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        shown = ", ".join(one.id[:_SHOWN_ID_CHARS] for one in found[:5])
+        raise ConfigError(f"several questions have an id that starts with '{prefix}': {shown}. Write more of the id")
+    others = ", ".join(one.id[:_SHOWN_ID_CHARS] for one in questions[:5])
+    waiting = f"These wait: {others}" if others else "No call waits for an answer now"
+    ended = "it was answered, its time is over, or its agent has ended"
+    raise ConfigError(f"no question has an id that starts with '{prefix}' any more: {ended}. {waiting}")
+
+
+def _print_waiting(questions: list[WaitingQuestion]) -> int:
+    if not questions:
+        echo("No call waits for an answer.")
+        return 0
+    now = time.time()
+    print_table(("ID", "AGE", "LEFT", "AGENT", "ASKS", "CALL"), [_make_row(one, now) for one in questions])
+    echo("To see a whole call and answer: boathook asks ID", "dim")
+    return 0
+
+
+def _make_row(waiting: WaitingQuestion, now: float) -> tuple[str, ...]:
+    question = waiting.question
+    age, left = (f"{max(0, seconds):.0f} s" for seconds in (now - question.time, waiting.deadline - now))
+    shown = cut_text(waiting.text, _MAX_SHOWN_TEXT)
+    return waiting.id[:_SHOWN_ID_CHARS], age, left, question.host, ", ".join(_list_hooks(waiting)), shown
+
+
+def _list_hooks(waiting: WaitingQuestion) -> list[str]:
+    return list(dict.fromkeys(objection.hook for objection in waiting.question.objections))
+
+
+def _to_json(waiting: WaitingQuestion) -> dict[str, object]:
+    question = waiting.question
+    return {
+        "id": waiting.id,
+        "since": make_timestamp(question.time),
+        "until": make_timestamp(waiting.deadline),
+        "agent": question.host,
+        "session": question.session,
+        "project": question.project,
+        "tool": question.host_tool or question.tool,
+        "hooks": _list_hooks(waiting),
+        "text": waiting.text,
+        "strong": question.needs_factor,
+    }
+
+
+def _answer_at_terminal(folder: str, waiting: WaitingQuestion) -> int:
+    with open_terminal() as terminal:
+        if terminal is None:
+            raise ConfigError(f"Nothing was answered: {NO_TERMINAL}. {_OWN_TERMINAL}")
+        return _ask_person(folder, waiting, terminal)
+
+
+def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> int:
+    question = waiting.question
+    show_lines(list(describe_call(question)), [question.project])
+    # A pager that ends takes what it showed from the screen.
+    for text, style in describe_objections(question, ""):
+        echo(text, style)
+    echo(f"  until     {make_timestamp(waiting.deadline)[11:19]} UTC")
+    wanted = f"Type the last {TYPED_CHARS} characters of the digest to allow this call, or no to deny it"
+    typed = terminal.ask(wanted, lambda: read_waiting(folder, waiting.id) is not None)
+    is_yes = is_end_of_digest(typed, question.digest)
+    if not is_yes and typed.lower() != "no":
+        if read_waiting(folder, waiting.id) is None:
+            echo("Nothing was answered: the call does not wait for an answer any more.", err=True)
+        else:
+            again = f"boathook asks {waiting.id[:_SHOWN_ID_CHARS]}"
+            echo(f"Nothing was answered: you typed something else. The call still waits: {again}", err=True)
+        return 1
+    code = ""
+    if is_yes and question.needs_factor:
+        code = ask_code(terminal, read_user_settings(locate(state=folder)))
+    result = send_answer(folder, waiting, PersonAnswer(waiting.id, question.digest, is_yes, BY_TERMINAL, code))
+    if not result.is_taken:
+        echo(f"Nothing was answered: {result.reason}.", "red", err=True)
+        return 1
+    echo("You allowed this call." if is_yes else "You denied this call.", "green")
+    return 0
+
+
+def _watch_questions(folder: str) -> int:
+    """Show each question as it comes, and ask the person, until Ctrl-C."""
+    with open_terminal() as terminal:
+        if terminal is None:
+            raise ConfigError(f"There is nothing to watch with: {NO_TERMINAL}. {_OWN_TERMINAL}")
+        with register_listener(folder):
+            echo("Waiting for questions. Ctrl-C ends this.")
+            seen: set[str] = set()
+            while True:
+                for waiting in list_waiting(folder):
+                    if waiting.id not in seen:
+                        seen.add(waiting.id)
+                        _ask_person(folder, waiting, terminal)
+                time.sleep(_LOOK_SECONDS)

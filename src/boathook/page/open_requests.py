@@ -1,0 +1,118 @@
+"""More windows of a page that runs: it gives out addresses by a private socket in the state folder (`boathook page --open`)."""
+
+# The folder is for the user alone, and so is the socket. An address works once, within a minute; the token of the page is not
+# sent here.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+from boathook.errors import ConfigError
+
+_FOLDER, _SUFFIX = "page", ".socket"
+_REQUEST = b"open\n"
+_MAX_ADDRESS_BYTES = 1 << 10
+_SECONDS = 5.0
+_NO_PAGE = "no page runs{}. Start one: boathook page"
+
+
+class OpenRequests:
+    """Answers other processes of the same user with new addresses of this page, until it is closed."""
+
+    def __init__(self, state: str, port: int, make_address: Callable[[], str]) -> None:
+        self._state, self._make_address = state, make_address
+        self._name = f"{port}-{os.getpid()}{_SUFFIX}"
+        self._listener: socket.socket | None = None
+
+    def start(self, listen: Callable[[str], socket.socket]) -> None:
+        """Begin to answer; `listen` makes a private socket at a path. OSError or ConfigError if that is impossible."""
+        os.makedirs(f"{self._state}/{_FOLDER}", mode=0o700, exist_ok=True)
+        with _open_folder(self._state) as folder:
+            self._listener = listen(f"{folder}/{self._name}")
+        threading.Thread(target=self._serve, args=(self._listener,), name="boathook-page-windows", daemon=True).start()
+
+    def close(self) -> None:
+        """Answer no longer, and remove the socket."""
+        if self._listener is None:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self._state}/{_FOLDER}/{self._name}")
+        with contextlib.suppress(OSError):
+            # A thread that waits in `accept` does not notice a close.
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(_SECONDS)
+                if _is_same_user(connection) and connection.recv(len(_REQUEST)) == _REQUEST:
+                    connection.sendall(self._make_address().encode())
+
+
+def request_address(state: str, port: int = 0) -> str:
+    """Return a new address of the page that was started last, or of the one with a port; ConfigError if there is none."""
+    try:
+        with _open_folder(state) as folder:
+            for name in _list_sockets(folder, f"{port}-" if port else ""):
+                if address := _request(f"{folder}/{name}"):
+                    return address
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"the page cannot be asked ({error.strerror or error}): look at {state}/{_FOLDER}") from None
+    raise ConfigError(_NO_PAGE.format(f" at port {port}" if port else ""))
+
+
+def _request(path: str) -> str:
+    """Return the answer of a page, "" if nothing answers there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_SECONDS)
+        try:
+            connection.connect(path)
+            if not _is_same_user(connection):
+                return ""
+            connection.sendall(_REQUEST)
+            parts = iter(lambda: connection.recv(_MAX_ADDRESS_BYTES), b"")
+            return b"".join(parts)[:_MAX_ADDRESS_BYTES].decode("ascii", "replace")
+        except OSError:
+            return ""
+
+
+def _list_sockets(folder: str, prefix: str) -> list[str]:
+    """Return the sockets of pages, the newest first."""
+    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX) and name.startswith(prefix)]
+    return sorted(names, key=lambda name: os.lstat(f"{folder}/{name}").st_mtime_ns, reverse=True)
+
+
+@contextlib.contextmanager
+def _open_folder(state: str) -> Iterator[str]:
+    """Open the folder of the sockets, and return a path of it that is short, because that of a socket may not be long."""
+    path = f"{state}/{_FOLDER}"
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            raise PermissionError(0, f"{path} must belong to you and to nobody else. Fix: chmod 700 {path}")
+        yield f"/proc/self/fd/{handle}" if os.path.isdir("/proc/self/fd") else path
+    finally:
+        os.close(handle)
+
+
+def _is_same_user(connection: socket.socket) -> bool:
+    """Whether the other end is a process of this user; where that cannot be asked, the modes of the files decide."""
+    if sys.platform != "linux":
+        return True
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", credentials)[1] == os.geteuid())

@@ -1,0 +1,67 @@
+"""Questions that wait for an answer, as the page shows them: the whole call, who asks and why, how long it still waits."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boathook.cli.call_review import describe_call, describe_objections
+from boathook.core.waiting_question import WaitingQuestion
+from boathook.ledger.writer import make_timestamp
+from boathook.page.decision_rows import ALLOW_CALL, DENY_CALL
+from boathook.page.markup import Html, join_html, make_element
+from boathook.page.page_facts import name_agent
+from boathook.page.parts import describe_age, make_copy_button, make_lines
+
+if TYPE_CHECKING:
+    from boathook.page.page_context import PageContext
+
+# The script puts new questions into this element.
+QUESTIONS_ID = "questions"
+
+
+def make_questions(context: PageContext) -> Html:
+    """Return the questions that wait, the oldest first; "" if none does."""
+    items = [_make_question(context, waiting) for waiting in context.list_waiting_calls()]
+    return make_element("ol", items, class_="needs questions") if items else Html("")
+
+
+def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
+    question, agent = waiting.question, name_agent(waiting.question.host)
+    command = f"boathook asks {waiting.id[:8]}"
+    left = max(0, round(waiting.deadline - time.time()))
+    about = (
+        f"Asked {describe_age(make_timestamp(question.time))}. It waits for another ",
+        make_element("span", f"{left} s", data_until=round(waiting.deadline * 1000)),
+        ".",
+    )
+    title = f"{agent or 'An agent'} wants to use {question.host_tool or question.tool}"
+    return make_element(
+        "li",
+        make_element("h2", make_element("span", "question", class_="kind"), " ", title),
+        make_element("p", *about, class_="note"),
+        make_lines([*describe_call(question), *describe_objections(question, "")][2:]),
+        make_decision_buttons(
+            context, {"Allow…": ALLOW_CALL, "Deny…": DENY_CALL}, about=waiting.id, digest=question.digest
+        ),
+        make_element("p", make_copy_button(command)),
+        data_ask=waiting.id,
+        data_copy=command,
+    )
+
+
+def make_decision_buttons(
+    context: PageContext, decisions: dict[str, str], *, about: str, digest: str, project: str = ""
+) -> Html:
+    """Return buttons that begin a decision, or why the page cannot."""
+    obstacle = context.check.terminal.obstacle
+    if obstacle:
+        return make_element("p", f"You cannot decide this here: {obstacle}. Use the command.", class_="note")
+    buttons = [
+        make_element(
+            "button", text, type="button",
+            data_decision=decision, data_about=about, data_digest=digest, data_project=project or None,
+        )
+        for text, decision in decisions.items()
+    ]  # fmt: skip
+    return make_element("p", [join_html((button, " ")) for button in buttons], class_="decide")

@@ -1,0 +1,47 @@
+"""What is seen of an agent around a process: programs above it, and variables that agents set for the commands of their models."""
+
+from __future__ import annotations
+
+from boathook.core.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from boathook.hosts.setup import Setup
+    from boathook.system.ancestors import Ancestor
+
+
+class AgentEvidence(Value):
+    """What was seen of an agent: the nearest process above this one that is one, and variables that agents set."""
+
+    program: str = ""
+    pid: int = 0
+    variables: tuple[str, ...] = ()
+
+
+def find_agent(
+    variables: Mapping[str, str], ancestors: Iterable[Ancestor], setups: Sequence[Setup]
+) -> AgentEvidence | None:
+    """Return what is seen of an agent, None if there is nothing; editors do not count, because people have terminals there."""
+    programs = ((find_agent_name(one, setups), one.pid) for one in ancestors)
+    program, pid = next((found for found in programs if found[0]), ("", 0))
+    names = dict.fromkeys(name for setup in setups for name in setup.agent_variables if variables.get(name))
+    return AgentEvidence(program, pid, tuple(names)) if program or names else None
+
+
+def find_agent_name(ancestor: Ancestor, setups: Sequence[Setup]) -> str:
+    """Return the name of the agent that a process is, or ""."""
+    script = f"/{ancestor.script}/"
+    for setup in setups:
+        programs = [name for name in setup.programs if name not in setup.editors]
+        if name := next((name for name in programs if name in ancestor.names), ""):
+            return name
+        if any(f"/{package}/" in script for package in setup.packages):
+            return programs[0]
+    return ""
+
+
+def is_editor(ancestor: Ancestor, setups: Sequence[Setup]) -> bool:
+    """Whether a process is a program in which people have terminals of their own."""
+    return any(name in ancestor.names for setup in setups for name in setup.editors)

@@ -1,0 +1,90 @@
+"""Ask a person by a program of their own, as ssh does with SSH_ASKPASS: exit code 0 is a yes, and everything else a no."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+import stat
+import subprocess
+from contextlib import suppress
+
+from boathook.core.text import reveal_text
+
+ASKPASS_SECONDS = 60.0
+_MAX_TEXT_CHARS = 4096
+_SAFE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+# How the program reaches the screen of the person. Everything else of the environment is the agent's, which started us.
+_PASSED_ON = ("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
+
+
+def find_askpass_problem(path: str) -> str:
+    """Return why a program may not be asked, or "": it and all its folders must be safe from other users."""
+    if not path:
+        return 'hooks.toml names no program. Add to [hooks.approvals]: askpass = "/path/to/program"'
+    if not os.path.isabs(path):
+        return f"{path} is not an absolute path"
+    try:
+        real = os.path.realpath(path, strict=True)
+        for place in dict.fromkeys((*_list_folders(path), *_list_folders(real), real)):
+            if problem := _find_place_problem(place):
+                return problem
+        if not stat.S_ISREG(os.stat(real).st_mode) or not os.access(real, os.X_OK):
+            return f"{path} is not a program. Fix: chmod u+x {path}"
+    except (OSError, ValueError) as error:
+        return f"{path} cannot be used ({getattr(error, 'strerror', None) or error})"
+    return ""
+
+
+def _list_folders(path: str) -> list[str]:
+    folders, folder = [], os.path.dirname(path)
+    while folder not in folders:
+        folders.append(folder)
+        folder = os.path.dirname(folder)
+    return folders
+
+
+def _find_place_problem(place: str) -> str:
+    status = os.stat(place)
+    if status.st_uid not in (0, os.geteuid()):
+        return f"{place} belongs to another user, who could replace the program"
+    if status.st_mode & 0o022:
+        return f"others can write to {place}, and so replace the program. Fix: chmod go-w {place}"
+    return ""
+
+
+def ask_by_program(path: str, text: str, seconds: float = ASKPASS_SECONDS) -> str:
+    """Ask by a program; return "" if it says yes, else why not."""
+    if problem := find_askpass_problem(path):
+        return f"the askpass program was not started: {problem}"
+    question = reveal_text(text[:_MAX_TEXT_CHARS].replace("\0", ""), "\n")
+    try:
+        process = subprocess.Popen(
+            [path, question],
+            env=make_askpass_environment(),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return f"the askpass program {path} could not be started ({getattr(error, 'strerror', None) or error})"
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return f"the askpass program {path} had no answer after {seconds:g} s"
+    finally:
+        # Also if something interrupts us: no dialog may stay whose answer does not count.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return "" if code == 0 else f"the person said no (the askpass program {path} ended with {code})"
+
+
+def make_askpass_environment() -> dict[str, str]:
+    """Return the environment of the program: the account's own home, a fixed PATH, and where the screen is."""
+    passed_on = {name: os.environ[name] for name in _PASSED_ON if os.environ.get(name)}
+    home = pwd.getpwuid(os.geteuid()).pw_dir
+    # Programs that know this variable show yes and no instead of a field for a password.
+    return {"HOME": home, "PATH": _SAFE_PATH, "SSH_ASKPASS_PROMPT": "confirm", **passed_on}

@@ -1,0 +1,100 @@
+"""The second factor of a person's answer: a code of an authenticator app, or a program that asks. Each is a row.
+
+It is for hooks with `ask: strong`, and for answers that do not come from a terminal. `check_factor` checks one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from boathook.core.catalog import Settings
+from boathook.core.json_text import dumps
+from boathook.core.permit import Question
+from boathook.core.text import clean_text
+from boathook.core.value import Value
+from boathook.core.waiting_question import BY_PAGE
+from boathook.ledger.redact import redact
+from boathook.permits.askpass import ASKPASS_SECONDS, ask_by_program, find_askpass_problem
+from boathook.permits.totp import FactorError, read_secret, use_code
+
+_NO_FACTOR = (
+    "this answer needs a second factor, and none is set. Set one: boathook approvals totp, then add to your hooks.toml "
+    '[hooks.approvals] with factor = "totp"'
+)
+
+
+_MAX_SEARCHED_CHARS, _MAX_ASKED_CHARS = 1 << 14, 1000
+
+
+class FactorAnswer(Value):
+    """What is checked: the text of the question, the code that the person gave, and how long a program may ask."""
+
+    text: str
+    code: str = ""
+    seconds: float = ASKPASS_SECONDS
+
+
+class Factor(Value):
+    """A way to check an answer. `needs_code`: the person must give a code with the answer."""
+
+    # `check` takes the settings, the state folder, and what is to be checked. `find_problem` returns why it cannot work. Both
+    # return a reason, or "".
+    check: Callable[[Settings, str, FactorAnswer], str]
+    find_problem: Callable[[Settings, str], str]
+    needs_code: bool = False
+
+
+def _find_totp_problem(_: Settings, state: str) -> str:
+    try:
+        read_secret(state)
+    except FactorError as error:
+        return str(error)
+    return ""
+
+
+FACTORS: dict[str, Factor] = {
+    "totp": Factor(lambda _settings, state, answer: use_code(state, answer.code), _find_totp_problem, needs_code=True),
+    "askpass": Factor(
+        lambda settings, _state, answer: ask_by_program(settings.askpass, answer.text, answer.seconds),
+        lambda settings, _state: find_askpass_problem(settings.askpass),
+    ),
+}
+
+
+def check_factor(settings: Settings, state: str, answer: FactorAnswer) -> str:
+    """Return "" if the second factor of an answer holds, else the reason. Never raises: what fails does not hold."""
+    factor = FACTORS.get(settings.factor)
+    if factor is None:
+        return _NO_FACTOR
+    try:
+        return factor.check(settings, state, answer)
+    except Exception as error:  # noqa: BLE001  (an error of ours must not look like a yes)
+        return f"the second factor could not be checked ({type(error).__name__}: {error})"
+
+
+def find_factor_problem(settings: Settings, state: str) -> str:
+    """Return why no answer with a second factor would hold, "" if one can."""
+    factor = FACTORS.get(settings.factor)
+    return _NO_FACTOR if factor is None else factor.find_problem(settings, state)
+
+
+def has_factor(settings: Settings) -> bool:
+    """Whether the person chose a second factor."""
+    return settings.factor in FACTORS
+
+
+def needs_factor(settings: Settings, question: Question, via: str) -> bool:
+    """Whether a yes counts only with the second factor. On the page it takes the place of the code in the page's terminal."""
+    return question.needs_factor or (via == BY_PAGE and has_factor(settings))
+
+
+def describe_wish(question: Question) -> str:
+    """Return what a program asks about a call, without secrets: other users see it."""
+    shown = clean_text(str(redact(dumps(question.tool_input)[:_MAX_SEARCHED_CHARS])), _MAX_ASKED_CHARS)
+    return f"Allow this call of {question.host_tool or question.tool} once?\n{shown}"
+
+
+def is_code_needed(settings: Settings) -> bool:
+    """Whether a person gives a code with an answer that needs the second factor."""
+    factor = FACTORS.get(settings.factor)
+    return factor is not None and factor.needs_code

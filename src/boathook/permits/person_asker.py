@@ -1,0 +1,215 @@
+"""A question of hooks that boathook itself puts to a person: it waits for the answer, and turns it into the verdict."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from boathook.core.ask_rule import (
+    DENIES,
+    HOST_ASKS,
+    MIN_HOST_SECONDS,
+    WAITS,
+    choose_ask_way,
+    compute_wait_seconds,
+    describe_result,
+    describe_silence,
+)
+from boathook.core.json_text import dumps
+from boathook.core.outcome import NOTHING, Decision, Outcome
+from boathook.core.text import clean_text, reveal_text
+from boathook.core.value import Value
+from boathook.core.verdict import ALLOWED, DENIED, UNANSWERED, WITHDRAWN
+from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
+from boathook.errors import LedgerError
+from boathook.ledger.record import make_answered_record, make_asked_record
+from boathook.ledger.redact import redact
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
+from boathook.permits.answer_socket import AnswerSocket
+from boathook.permits.ask_listeners import has_ask_listener
+from boathook.permits.askpass import ASKPASS_SECONDS
+from boathook.permits.factors import FactorAnswer, check_factor, describe_wish, needs_factor
+from boathook.permits.peer_check import can_check_peers, find_agent_processes, find_refusal, read_peer
+from boathook.permits.waiting_questions import list_waiting, make_ask_id, remove_waiting, write_waiting
+from boathook.process.reaper import find_caller_process
+from boathook.process.sessions import Sessions
+from boathook.system.process_facts import read_process_facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from boathook.core.catalog import Settings
+    from boathook.core.permit import CallObjections, Question
+    from boathook.core.verdict import Run, Verdict
+
+MAX_WAITING = 32
+_MAX_TEXT_CHARS = 200
+_MAX_SEARCHED_CHARS = 1 << 14
+
+
+class AskingHost(Value):
+    """What counts of the agent: whether it asks a person itself, and how long it waits for our answer (0: not known)."""
+
+    name: str
+    asks_person: bool
+    find_wait_seconds: Callable[[], float]
+
+
+class PersonAsker:
+    def __init__(self, state: str, settings: Settings, host: AskingHost) -> None:
+        self._state, self._settings, self._host = state, settings, host
+        self._sessions = Sessions(f"{state}/sessions")
+
+    def settle(self, verdict: Verdict, objections: CallObjections, elapsed: float) -> Verdict:
+        """Return the verdict on a call that hooks ask about, after a person's answer if boathook waits for one.
+
+        `elapsed` is how much of the agent's time has passed.
+        """
+        setting, question = self._settings.ask, objections.make_question(make_ask_id())
+        # No agent asks for a second factor.
+        if setting != DENIES and question is not None and question.needs_factor:
+            setting = WAITS
+        way = choose_ask_way(
+            setting, host_asks=self._host.asks_person, has_listener=lambda: has_ask_listener(self._state)
+        )
+        # Without a setting, the agent itself denies what it cannot ask.
+        if way == HOST_ASKS or (way == DENIES and not setting):
+            return verdict
+        if way == DENIES or question is None:
+            return _deny(verdict, "Your hooks.toml denies what hooks want to ask a person about.")
+        # Hooks may have rewritten what the person is asked about.
+        question = question.replace(tool=verdict.event.tool_name, tool_input=verdict.event.tool_input)
+        seconds = compute_wait_seconds(self._host.find_wait_seconds(), elapsed, self._settings.ask_timeout / 1000)
+        obstacle = self._find_obstacle(question, seconds)
+        return _deny(verdict, obstacle) if obstacle else self._wait(verdict, question, seconds)
+
+    def _find_obstacle(self, question: Question, seconds: float) -> str:
+        """Return why boathook does not wait for an answer, or ""."""
+        if not can_check_peers():
+            return "boathook cannot wait for an answer on this system."
+        if not seconds:
+            return f"{self._host.name} gives a hook less than {MIN_HOST_SECONDS} s, too little to wait for a person."
+        if self._sessions.is_unanswered(question.session):
+            return describe_silence()
+        if len(list_waiting(self._state)) >= MAX_WAITING:
+            return f"{MAX_WAITING} questions wait for an answer already."
+        return ""
+
+    def _wait(self, verdict: Verdict, question: Question, seconds: float) -> Verdict:
+        own = read_process_facts(os.getpid())
+        if own is None:
+            return _deny(verdict, "boathook cannot wait for an answer on this system.")
+        deadline = question.time + seconds
+        waiting = WaitingQuestion(question.id, question, _describe_call(question), own.pid, own.start, deadline)
+        wait = _Wait(self._state, self._settings, waiting)
+        try:
+            wait.begin()
+            result = wait.run(seconds)
+        except (OSError, LedgerError) as error:
+            return _deny(verdict, f"boathook could not ask a person: {error}.")
+        finally:
+            wait.end()
+        if result == UNANSWERED:
+            self._sessions.note_unanswered(question.session)
+        elif result != WITHDRAWN:
+            self._sessions.forget_unanswered(question.session)
+        verdict = verdict.replace(asked=(question.id, result))
+        text = describe_result(result, seconds)
+        return _lift(verdict, question.id, text) if result == ALLOWED else _deny(verdict, text)
+
+
+class _Wait:
+    """One question: its file, its socket and its records."""
+
+    def __init__(self, state: str, settings: Settings, waiting: WaitingQuestion) -> None:
+        self._state, self._settings, self._waiting = state, settings, waiting
+        self._socket: AnswerSocket | None = None
+        self._begun, self._caller = 0.0, find_caller_process()
+        self._result, self._is_asked = "", False
+
+    def begin(self) -> None:
+        self._begun = time.monotonic()
+        about = {"id": make_record_id(), "time": make_timestamp(), "until": make_timestamp(self._waiting.deadline)}
+        record = make_asked_record(self._waiting.question, **about) | describe_machine(self._state)
+        Ledger(self._state).append_required(record)
+        self._is_asked = True
+        write_waiting(self._state, self._waiting)
+        self._socket = AnswerSocket(self._state, self._waiting.id, self._caller or os.getppid())
+
+    def run(self, seconds: float) -> str:
+        assert self._socket is not None  # noqa: S101
+        agent, end = find_agent_processes(self._caller or os.getpid()), self._begun + seconds
+
+        def take(connection: socket.socket, answer: PersonAnswer) -> str:
+            waiting = self._waiting
+            if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
+                return "it is for another call"
+            if refusal := find_refusal(read_peer(connection, agent.above), agent):
+                return f"this process may not answer: {refusal}"
+            if answer.is_yes and needs_factor(self._settings, waiting.question, answer.via):
+                left = min(ASKPASS_SECONDS, end - time.monotonic())
+                given = FactorAnswer(describe_wish(waiting.question), answer.factor, left)
+                if problem := check_factor(self._settings, self._state, given):
+                    return problem
+            return self._record(ALLOWED if answer.is_yes else DENIED, answer.via)
+
+        is_answered = self._socket.wait(end, take)
+        if not is_answered:
+            self._record(WITHDRAWN if is_answered is None else UNANSWERED)
+        return self._result
+
+    def end(self) -> None:
+        """Remove what is left of the question, however the wait ended: by a signal as well."""
+        if self._socket is not None:
+            self._socket.close()
+        remove_waiting(self._state, self._waiting.id)
+        if self._is_asked and not self._result:
+            self._record(WITHDRAWN)
+
+    def _record(self, result: str, via: str = "") -> str:
+        """Record what became of the question; return why that does not count, or "". Only a yes needs its record."""
+        seconds = time.monotonic() - self._begun
+        about = {"id": make_record_id(), "time": make_timestamp(), "result": result, "via": via}
+        record = make_answered_record(self._waiting.question, seconds, **about) | describe_machine(self._state)
+        ledger = Ledger(self._state)
+        if result == ALLOWED:
+            try:
+                ledger.append_required(record)
+            except LedgerError as error:
+                return f"the answer could not be recorded, so it does not count: {error}"
+        else:
+            ledger.append(record, sync=True)
+        self._result = result
+        return ""
+
+
+def _list_askers(verdict: Verdict) -> list[Run]:
+    return [run for run in verdict.runs if run.outcome.decision == Decision.ASK]
+
+
+def _deny(verdict: Verdict, text: str) -> Verdict:
+    """Block a call that hooks ask about, with their reasons and why no person allowed it."""
+    reasons = tuple((Decision.BLOCK, reason) for reason in (*verdict.reasons, text))
+    return verdict.replace(outcome=verdict.outcome | Outcome(Decision.BLOCK, reasons))
+
+
+def _lift(verdict: Verdict, ask_id: str, text: str) -> Verdict:
+    """Allow a call that a person allowed: what hooks wanted to ask does not count any more."""
+    note = f"allowed by a person ({ask_id}): its question does not count"
+    runs = tuple(
+        run.replace(outcome=NOTHING, notes=(*run.notes, note), allowed=ask_id) if run in askers else run
+        for askers in [_list_askers(verdict)]
+        for run in verdict.runs
+    )
+    others = tuple(reason for reason in verdict.outcome.all_reasons if reason[0] != Decision.ASK)
+    reasons = (*others, (Decision.ALLOW, text))
+    outcome = verdict.outcome.replace(decision=Decision.ALLOW, all_reasons=reasons)
+    return verdict.replace(outcome=outcome, runs=runs)
+
+
+def _describe_call(question: Question) -> str:
+    """Return one line about a call, without secrets."""
+    shown = dumps(question.tool_input)[:_MAX_SEARCHED_CHARS]
+    return reveal_text(clean_text(f"{question.host_tool or question.tool} {redact(shown)}", _MAX_TEXT_CHARS))

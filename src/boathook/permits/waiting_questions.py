@@ -1,0 +1,148 @@
+"""Questions that live processes wait for, and answers to them: for `boathook asks` and for the page.
+
+`list_waiting(state)` returns all of them, the oldest first, `read_waiting(state, id)` one by its whole id. `send_answer(state,
+waiting, answer)` passes a person's answer to the process that waits, and returns what that process said about it. Nothing here
+authorises anything: only the process that waits can take an answer, and it looks at who sends it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import time
+from contextlib import suppress
+
+from boathook.core.json_text import JsonError, decode, dump_line, loads
+from boathook.core.value import Value
+from boathook.core.waiting_question import MAX_ANSWER_BYTES, PersonAnswer, WaitingQuestion
+from boathook.permits.ask_folder import ASK_FOLDER, list_ask_files, open_ask_folder
+from boathook.permits.askpass import ASKPASS_SECONDS
+from boathook.permits.call_permits import MAX_QUESTION_BYTES
+from boathook.system.files import FileError, read_regular, write_private
+from boathook.system.process_facts import is_process_alive
+
+FILE_ENDING, SOCKET_ENDING = ".json", ".sock"
+ID_CHARS = 32
+# How long the process that waits may take to look at an answer: a program may ask the person.
+ANSWER_SECONDS = ASKPASS_SECONDS + 15
+_CONNECT_SECONDS = 1.0
+_HEX_DIGITS = frozenset("0123456789abcdef")
+_MAX_DEPTH = 1024
+# A file that is being written, or that cannot be read, is left alone for this long.
+_UNREADABLE_SECONDS = 3600.0
+
+
+class AnswerResult(Value):
+    """Whether the process that waits took an answer, and why not."""
+
+    is_taken: bool
+    reason: str = ""
+
+
+def make_ask_id() -> str:
+    return os.urandom(ID_CHARS // 2).hex()
+
+
+def write_waiting(state: str, waiting: WaitingQuestion) -> None:
+    """Write the file of a question; OSError if it cannot be written, or if it is too long to be reviewed."""
+    data = dump_line(waiting.to_json())
+    if len(data) > MAX_QUESTION_BYTES * 2:
+        raise OSError("the call is too long to be reviewed")
+    os.close(open_ask_folder(state))
+    write_private(f"{state}/{ASK_FOLDER}/{waiting.id}{FILE_ENDING}", data)
+
+
+def remove_waiting(state: str, ask_id: str) -> None:
+    """Remove a question; its file last, because that says whose the socket is."""
+    for ending in (SOCKET_ENDING, FILE_ENDING):
+        with suppress(OSError):
+            os.unlink(f"{state}/{ASK_FOLDER}/{ask_id}{ending}")
+
+
+def list_waiting(state: str) -> list[WaitingQuestion]:
+    """Return the questions that live processes wait for, the oldest first; what killed ones left behind is removed."""
+    found = [read_waiting(state, name.removesuffix(FILE_ENDING)) for name in list_ask_files(state, FILE_ENDING)]
+    _remove_unreadable(state)
+    return sorted((one for one in found if one is not None), key=lambda one: (one.question.time, one.id))
+
+
+def read_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
+    """Return a question by its whole id, None if no live process waits for an answer to it any more."""
+    if len(ask_id) != ID_CHARS or not _HEX_DIGITS.issuperset(ask_id):
+        return None
+    path = f"{state}/{ASK_FOLDER}/{ask_id}{FILE_ENDING}"
+    try:
+        if not _is_private(os.lstat(os.path.dirname(path)), stat.S_IFDIR) or not _is_private(
+            os.lstat(path), stat.S_IFREG
+        ):
+            return None
+        waiting = WaitingQuestion.parse(loads(decode(read_regular(path, MAX_QUESTION_BYTES * 2)), _MAX_DEPTH))
+    except (OSError, FileError, JsonError, TypeError, ValueError):
+        return None
+    if waiting.id != ask_id:
+        return None
+    if not is_process_alive(waiting.pid, waiting.start):
+        remove_waiting(state, ask_id)
+        return None
+    return waiting
+
+
+def _is_private(status: os.stat_result, kind: int) -> bool:
+    return stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+def _remove_unreadable(state: str) -> None:
+    """Remove files that a killed process has not finished."""
+    for name in list_ask_files(state, ""):
+        path = f"{state}/{ASK_FOLDER}/{name}"
+        if name.endswith((FILE_ENDING, ".new")):
+            with suppress(OSError):
+                if time.time() - os.lstat(path).st_mtime > _UNREADABLE_SECONDS:
+                    os.unlink(path)
+
+
+def send_answer(state: str, waiting: WaitingQuestion, answer: PersonAnswer) -> AnswerResult:
+    """Pass a person's answer to the process that waits, and return what it said; one that has ended took nothing."""
+    try:
+        with _connect(state, waiting) as connection:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.sendall(dump_line(answer.to_dict()))
+            return _read_result(connection)
+    except (OSError, JsonError, TypeError, ValueError):
+        return AnswerResult(is_taken=False, reason="the call does not wait for an answer any more")
+
+
+def _connect(state: str, waiting: WaitingQuestion) -> socket.socket:
+    """Return a connection to the process that waits; OSError if it has ended."""
+    folder, end = open_ask_folder(state), time.monotonic() + _CONNECT_SECONDS
+    try:
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                # Through a handle, because the path of a socket may not be long.
+                connection.connect(f"/proc/self/fd/{folder}/{waiting.id}{SOCKET_ENDING}")
+            except OSError:
+                connection.close()
+                # Its file is there a moment before it listens.
+                if time.monotonic() > end or not is_process_alive(waiting.pid, waiting.start):
+                    raise
+                time.sleep(0.02)
+                continue
+            return connection
+    finally:
+        os.close(folder)
+
+
+def _read_result(connection: socket.socket) -> AnswerResult:
+    data = b""
+    while not data.endswith(b"\n") and len(data) < MAX_ANSWER_BYTES:
+        part = connection.recv(MAX_ANSWER_BYTES)
+        if not part:
+            raise OSError("no result")
+        data += part
+    fields = loads(decode(data))
+    is_taken, reason = fields["is_taken"], fields["reason"]
+    if not isinstance(is_taken, bool) or not isinstance(reason, str):
+        raise TypeError("another type")
+    return AnswerResult(is_taken, reason)

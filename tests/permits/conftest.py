@@ -1,0 +1,19 @@
+"""A call that a test leaves waiting ends with the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.permits.waiting_calls import WaitingCall
+
+
+@pytest.fixture(autouse=True)
+def no_call_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    # The folder of a call is in that of the project, which must not be removed before.
+    if "project" in request.fixturenames:
+        request.getfixturevalue("project")
+    yield
+    while WaitingCall.started:
+        WaitingCall.started.pop().end()
