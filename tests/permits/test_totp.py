@@ -135,7 +135,7 @@ def test_files_that_cannot_be_read_refuse_every_code(state: str) -> None:
     (Path(state) / "factor/totp-uses.json").write_text("{")
     assert "so no code counts" in use(state, compute_code(SECRET, STEP))
     (Path(state) / "factor/totp-uses.json").unlink()
-    for text in ("not base32!", "AAAA", ""):
+    for text in ("not base32!", "é" * 32, "AAAA", ""):
         (Path(state) / "factor/totp-secret").write_text(text)
         with pytest.raises(FactorError):
             read_secret(state)

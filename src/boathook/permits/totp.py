@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import json
 import os
@@ -96,7 +95,7 @@ def read_secret(state: str) -> bytes:
     try:
         text = read_regular(path, 1 << 10).decode("ascii", "replace").strip()
         secret = base64.b32decode(text + "=" * (-len(text) % 8))
-    except (FileError, binascii.Error) as error:
+    except (FileError, ValueError) as error:
         raise FactorError(
             f"{path} cannot be used ({error}). Remove it, then connect an app: boathook approvals totp"
         ) from None
