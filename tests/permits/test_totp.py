@@ -107,7 +107,7 @@ def test_a_clock_that_was_set_back_does_not_refuse_for_longer(state: str) -> Non
     assert "Wait 300 s" in use(state, right)
 
 
-def test_what_is_not_a_code_is_no_wrong_try(state: str) -> None:
+def test_what_is_not_a_code_does_not_count_as_a_wrong_one(state: str) -> None:
     for text in ("", "12345", "1234567", "abcdef", "١٢٣٤٥٦"):
         for _ in range(2):
             assert "a code has 6 digits" in use(state, text)
@@ -135,7 +135,7 @@ def test_files_that_cannot_be_read_refuse_every_code(state: str) -> None:
     (Path(state) / "factor/totp-uses.json").write_text("{")
     assert "so no code counts" in use(state, compute_code(SECRET, STEP))
     (Path(state) / "factor/totp-uses.json").unlink()
-    for text in ("not base32!", "AAAA", ""):
+    for text in ("not base32!", "é" * 32, "AAAA", ""):
         (Path(state) / "factor/totp-secret").write_text(text)
         with pytest.raises(FactorError):
             read_secret(state)

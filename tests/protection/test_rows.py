@@ -39,6 +39,8 @@ CHANGING = {
     "doctor",
     "allow",
     "asks",
+    "approvals",
+    "page",
     "unlock",
     "pack",
     "setup",

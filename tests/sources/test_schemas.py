@@ -261,6 +261,8 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
     }
     # What `sources` says is turned into rules.
     assert tuple(found.pop("sources")) == list_default_sources()
+    approvals = next(field for field in fields.HOOKS_TOML_FIELDS if field.key == "approvals")
+    found |= {field.key: field.default or "" for field in approvals.fields}
     unlike = ("model", "source_rules")
     assert found == {name: value for name, value in Settings._defaults.items() if name not in unlike}
     hook = Hook("a", None, "", "user", Script("/a"), "/a/HOOK.md", find_hook_dialect("native"))
@@ -274,6 +276,7 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
             fields.SANDBOX_FIELD,
             fields.NETWORK_FIELD,
             fields.IMPORTS_FIELD,
+            fields.ASK_FIELD,
         )
     }
     assert table == {
@@ -284,4 +287,5 @@ def test_the_defaults_of_the_table_are_those_of_the_engine():
         "sandbox": hook.sandbox,
         "network": hook.network,
         "imports": hook.imports,
+        "ask": hook.ask,
     }

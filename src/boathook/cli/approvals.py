@@ -19,6 +19,7 @@ from boathook.core.hook import USER
 from boathook.errors import ConfigError
 from boathook.permits.factors import FactorAnswer, check_factor, find_factor_problem, is_code_needed
 from boathook.permits.totp import (
+    FactorError,
     encode_secret,
     find_step,
     has_secret,
@@ -111,7 +112,7 @@ def _connect(terminal: Terminal, state: str) -> bool:
         if step is not None:
             try:
                 write_secret(state, secret, step)
-            except OSError as error:
+            except (OSError, FactorError) as error:
                 raise ConfigError(f"{_NOTHING_CHANGED}: the secret could not be kept ({error})") from None
             return True
         terminal.write("That is not its code. Check the clock of this machine and of the app.\n")

@@ -157,7 +157,6 @@ class _RecordBuilder:
             **({"path": around["path"]} if "path" in around else {}),
             "event": original.kind.name,
             "tool": _shorten_name(clean["tool"]),
-            # What the host calls this call, at every event of it.
             **({"tool_use_id": _shorten_name(clean["call"])} if clean["call"] else {}),
             "input_sha256": None if tool_input is None else hash_value(tool_input),
             "input": None if tool_input is None else self._limit(clean["input"], _MAX_INPUT_CHARS),
@@ -172,8 +171,8 @@ class _RecordBuilder:
                 for skip, why in zip(verdict.skipped, clean["skips"], strict=True)
             ],
             "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
+            **{key: around[key] for key in MACHINE_FIELDS if around.get(key)},
         }
-        record |= {key: around[key] for key in MACHINE_FIELDS if around.get(key)}
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
         if verdict.asked[0]:

@@ -86,7 +86,7 @@ class RecordRow:
         self.ms = float(record.get("ms") or 0)
         self.has_problem, self.is_objection = has_problem(record), is_objection(record)
         self.is_spilled = bool(record.get("spilled"))
-        self.call, self.machine = _intern(record.get("tool_use_id")), _intern(record.get("machine"))
+        self.call, self.machine = record.get("tool_use_id") or "", _intern(record.get("machine"))
         self.boathook, self.hook_set = _intern(record.get("boathook")), _intern(record.get("hook_set"))
         self.dispatch = record.get("dispatch", "") if self.type == END_TYPE else ""
 

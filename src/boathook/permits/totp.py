@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import json
 import os
@@ -96,9 +95,9 @@ def read_secret(state: str) -> bytes:
     try:
         text = read_regular(path, 1 << 10).decode("ascii", "replace").strip()
         secret = base64.b32decode(text + "=" * (-len(text) % 8))
-    except (FileError, binascii.Error) as error:
+    except (FileError, ValueError) as error:
         raise FactorError(
-            f"{path} cannot be used ({error}). Connect an app again: remove it, then {_NOT_CONNECTED}"
+            f"{path} cannot be used ({error}). Remove it, then connect an app: boathook approvals totp"
         ) from None
     if len(secret) < _SECRET_BYTES:
         raise FactorError(f"the secret in {path} is too short. Remove it, then connect an app: boathook approvals totp")
@@ -125,6 +124,8 @@ def use_code(state: str, text: str, now: Callable[[], float] = time.time) -> str
             return _use_locked(state, secret, code, now())
     except FactorError as error:
         return str(error)
+    except TimeoutError:
+        return "another code is being checked. Try again"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         return f"the code could not be checked, because {state}/{_FOLDER} cannot be used ({reason})"

@@ -83,6 +83,7 @@ sandbox: restricted
 network: true
 imports: project
 process: shared
+ask: strong
 dialect: claude
 settings: [word, limit]
 metadata:
@@ -106,6 +107,7 @@ metadata:
             network=True,
             imports="project",
             process="shared",
+            ask="strong",
             dialect=find_hook_dialect("claude"),
             metadata={"author": "me", "tags": ["a", 1, True, None, "2"]},
         ),
