@@ -59,7 +59,9 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
     UNLOCK_TYPE: {"until": _TEXT},
     ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
-    ANSWERED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER},
+    ANSWERED_TYPE: {
+        **_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER, "refused?": [_TEXT],
+    },
 }  # fmt: skip
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {

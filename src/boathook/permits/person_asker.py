@@ -129,6 +129,8 @@ class _Wait:
         self._socket: AnswerSocket | None = None
         self._begun, self._caller = 0.0, find_caller_process()
         self._result, self._is_asked = "", False
+        # Why processes may not answer, once each: an agent may try as often as it likes.
+        self._refusals: dict[str, None] = {}
 
     def begin(self) -> None:
         self._begun = time.monotonic()
@@ -147,6 +149,7 @@ class _Wait:
             if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
                 return "it is for another call"
             if refusal := find_refusal(read_peer(connection, agent.above), agent):
+                self._refusals[refusal] = None
                 return f"this process may not answer: {refusal}"
             if answer.is_yes and (problem := check_proof(self._settings, waiting, answer)):
                 return problem
@@ -169,7 +172,8 @@ class _Wait:
         """Record what became of the question; return why that does not count, or "". Only a yes needs its record."""
         seconds = time.monotonic() - self._begun
         about = {"id": make_record_id(), "time": make_timestamp(), "result": result, "via": via}
-        record, ledger = make_answered_record(self._waiting.question, seconds, **about), Ledger(self._state)
+        record = make_answered_record(self._waiting.question, seconds, tuple(self._refusals), **about)
+        ledger = Ledger(self._state)
         if result == ALLOWED:
             try:
                 ledger.append_required(record)
