@@ -25,8 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from e2e import guards
+from e2e.asked_calls import ASK_SESSIONS, prepare_questions
 from e2e.hosts import MODEL, PROMPT, Agent, Place, agent
 from e2e.install import cache
+from e2e.people import make_deeds
 from e2e.scenes import SCENES
 from e2e.server import Request, Script, Step, serve
 
@@ -96,10 +98,12 @@ def play(who: Agent, variant: str) -> Observation:
         model = session.model if session else MODEL
         place = Place(cache(), scratch / "home", scratch / "project", server.server_port, model)
         env = _environment(who, place, scratch, mark)
-        script.actions = guards.make_actions(place, env)
+        settings = ASK_SESSIONS[variant].settings if variant in ASK_SESSIONS else ()
+        script.actions = guards.make_actions(place, env) | make_deeds(place, env, settings)
         _prepare(who, place, variant, env)
         before = guards.contents(place)
         _start(who, place, env, seen)
+        script.finish()
         _look(place, variant, env, seen)
         seen.changed = guards.differing(before, guards.contents(place))
     except StageError as error:
@@ -115,6 +119,8 @@ def play(who: Agent, variant: str) -> Observation:
 
 
 def _steps(who: Agent, variant: str) -> Sequence[Step]:
+    if asks := ASK_SESSIONS.get(variant):
+        return asks.list_steps(who.name)
     scene = SCENES.get(variant)
     return scene.steps if scene else (*_look_up(who, variant), *STEPS)
 
@@ -150,6 +156,9 @@ def _prepare(who: Agent, place: Place, variant: str, env: dict[str, str]) -> Non
     if session := guards.find_session(who, variant):
         who.connect(place)
         guards.prepare(place, session, boathook, who.name)
+        return
+    if asks := ASK_SESSIONS.get(variant):
+        prepare_questions(who.name, place, asks, boathook)
         return
     if scene := SCENES.get(variant):
         scene.prepare(place, env, boathook)
@@ -261,7 +270,9 @@ def main() -> None:
     """Play one run, and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
-    parser.add_argument("variant", help="hooks, control, project, a scene, or a run with or without guards")
+    parser.add_argument(
+        "variant", help="hooks, control, project, a scene, a run with questions, or one with or without guards"
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--open", action="store_true", help="the network is not empty, by wish")
     given = parser.parse_args()

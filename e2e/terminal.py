@@ -17,6 +17,8 @@ SECONDS = 120
 YES_OR_NO = r"(?:\[[Yy]/[Nn]\]|\[q\]uit): $"
 # The prompt of a command that wants the end of a digest typed, which is its group.
 DIGEST_PROMPT = r"digest +[0-9a-f]{60}([0-9a-f]{4})\n[\s\S]*characters of the digest: $"
+# The same of `boathook asks`, where one can also deny the call.
+ASKS_PROMPT = r"digest +[0-9a-f]{60}([0-9a-f]{4})\n[\s\S]*or no to deny it: $"
 # In an answer, what the first group of the prompt matched.
 TYPED = "{digits}"
 _KEYS = ("\x03", "\x04")
