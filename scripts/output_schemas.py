@@ -305,7 +305,7 @@ _WAITING = _make_object(
         **dict.fromkeys(("uncovered", "not_shown"), _TEXTS),
     }
 )
-_WAITING = _make_object(
+_WAITING_CALL = _make_object(
     {
         **dict.fromkeys(("id", "since", "until", "agent", "session", "project", "tool", "text"), _TEXT),
         "hooks": _TEXTS,
@@ -583,7 +583,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             {name: _make_object(fields) for name, fields in _AGENT_LINES.items()},
         ),
     },
-    "asks": _make_output("The calls that wait for a person's answer.", {"questions": _make_list(_WAITING)}),
+    "asks": _make_output("The calls that wait for a person's answer.", {"questions": _make_list(_WAITING_CALL)}),
     "trust": _make_output(
         "The hooks that wait for a decision, and with --list all decisions.",
         {"hooks?": _make_list(_TRUST), "waiting?": _make_list(_WAITING)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -41,6 +42,12 @@ for one in outer:
 setattr(owner, last, pause)
 from boathook.cli.main import main
 main()
+"""
+# Its standard input becomes the controlling terminal of its session.
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
 """
 STAGES = {
     "before the file": ("boathook.permits.person_asker", "write_waiting"),
@@ -99,15 +106,18 @@ def test_a_person_whose_command_is_killed_can_answer_again(project):
     set_up(project, WAIT)
     call = WaitingCall(project)
     ask_id = call.find_question()
-    shown = project.base / "shown"
-    argv = ["script", "-qec", " ".join(project.make_argv("asks", ask_id)), str(shown)]
-    person = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=make_person_environment(project),
-        cwd=project.path, start_new_session=True,
-    )  # fmt: skip
-    wait_until(lambda: shown.exists() and b"or no to deny it" in shown.read_bytes())
-    os.killpg(person.pid, signal.SIGKILL)
-    person.wait()
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", TAKE_TERMINAL, *project.make_argv("asks", ask_id)],
+        stdin=follower, stdout=follower, stderr=follower, cwd=project.path, start_new_session=True,
+        env=make_person_environment(project) | {"TERM": "dumb", "PAGER": "cat"},
+    ) as person:  # fmt: skip
+        os.close(follower)
+        shown = b""
+        while b"or no to deny it: " not in shown:
+            shown += os.read(leader, 4096)
+        person.kill()
+    os.close(leader)
     assert answer(project, ask_id)[0] == 0
     assert call.finish()["decision"] == "allow"
 
@@ -227,7 +237,8 @@ def test_a_listener_that_was_killed_does_not_count(project):
     with register_listener(state):
         assert has_ask_listener(state)
     assert not has_ask_listener(state)
-    code = f"import os; from boathook.permits.ask_listeners import *; register_listener({state!r}).__enter__(); os._exit(0)"
+    start = f"listener = register_listener({state!r}); listener.__enter__()"
+    code = f"import os; from boathook.permits.ask_listeners import register_listener; {start}; os._exit(0)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert list_ask_files(project, ".listener")
     assert not has_ask_listener(state)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from boathook.hosts.setup import list_setups
 from e2e.terminal import run_at_terminal
@@ -59,8 +59,12 @@ def wait_until(condition: Callable[[], Any]) -> Any:
 class WaitingCall:
     """A tool call of an agent."""
 
+    # Those of the current test: see conftest.py.
+    started: ClassVar[list[WaitingCall]] = []
+
     def __init__(self, project: ScratchProject, *flags: str, event: dict[str, Any] | None = None, argv=()) -> None:
         self.project = project
+        self.started.append(self)
         self.folder = project.base / f"call-{os.urandom(4).hex()}"
         self.folder.mkdir()
         (self.folder / "event").write_text(json.dumps(event or make_call(project)))
@@ -95,6 +99,13 @@ class WaitingCall:
         """Return how the hook process ended: the verdict that it printed, if any, with its exit code."""
         end = wait_until(lambda: self._read("end"))
         return {**(json.loads(end["stdout"]) if end["stdout"].startswith("{") else {}), "end": end}
+
+    def end(self) -> None:
+        """Kill what is left of the call."""
+        if self._read("end") is None:
+            for who in ("run", "agent"):
+                with suppress(ProcessLookupError):
+                    self.kill(who)
 
     def kill(self, who: str, number: int = signal.SIGKILL) -> None:
         os.kill(self.pids[who], number)

@@ -1,0 +1,130 @@
+"""Who may answer a question, who asks a person, and for how long: rules on values."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boathook.core.ask_rule import ASK_WAYS, choose_ask_way, compute_wait_seconds, describe_result
+from boathook.core.verdict import ASK_RESULTS
+from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
+from boathook.dialects.dialect import find_host_dialect
+from boathook.hosts.setup import list_setups
+from boathook.permits.agent_evidence import AgentEvidence
+from boathook.permits.peer_check import AgentProcesses, PeerFacts, find_agent_processes, find_refusal
+from boathook.system.process_facts import ProcessFacts, is_process_alive, list_processes_above, read_process_facts
+
+HOOK, AGENT, SHELL = (ProcessFacts(pid, pid * 10, pid - 1, 11, 0) for pid in (13, 12, 11))
+OUTER, PERSON = ProcessFacts(5, 50, 1, 5, 0), ProcessFacts(20, 200, 5, 20, 34817)
+QUESTION_OF_AGENT = AgentProcesses((HOOK, AGENT, SHELL), frozenset((12, 11, 5)))
+
+
+def make_peer(*line: ProcessFacts, **fields) -> PeerFacts:
+    return PeerFacts(**{"user": os.geteuid(), "line": line, **fields})
+
+
+@pytest.mark.parametrize(
+    ("peer", "reason"),
+    [
+        (make_peer(PERSON, OUTER), ""),
+        (make_peer(PERSON, OUTER, user=os.geteuid() + 1), "it runs as another user"),
+        (make_peer(), "it cannot be looked at"),
+        (make_peer(PERSON, AGENT, SHELL), "it was started by the agent that asks"),
+        (make_peer(PERSON, SHELL), "it was started by the agent that asks"),
+        (make_peer(AGENT.replace(terminal=34817)), "it was started by the agent that asks"),
+        # Another process that has the number of the agent now.
+        (make_peer(PERSON, AGENT.replace(start=1)), ""),
+        (make_peer(PERSON, evidence=AgentEvidence("codex", 7)), "it runs below an agent (codex)"),
+        (make_peer(PERSON, evidence=AgentEvidence(variables=("GEMINI_CLI",))), "it runs below an agent (GEMINI_CLI)"),
+        (make_peer(PERSON.replace(terminal=0)), "it has no terminal"),
+    ],
+)
+def test_who_may_answer(peer, reason):
+    assert find_refusal(peer, QUESTION_OF_AGENT) == reason
+
+
+def test_the_terminal_of_the_agent_counts_only_while_it_lives():
+    own = read_process_facts(os.getpid())
+    assert own is not None
+    agent = AgentProcesses((own,), frozenset())
+    peer = make_peer(PERSON.replace(terminal=own.terminal or 34817))
+    at_its_terminal = "it is at the terminal of the agent that asks. Use another one" if own.terminal else ""
+    assert find_refusal(peer, agent) == at_its_terminal
+    ended = AgentProcesses((own.replace(start=own.start + 1),), frozenset())
+    assert find_refusal(peer, ended) == ""
+
+
+def test_the_processes_of_an_agent_are_those_of_its_session():
+    own = read_process_facts(os.getpid())
+    assert own is not None
+    found = find_agent_processes(os.getpid())
+    assert found.inner[0] == own
+    assert found.above == {one.pid for one in list_processes_above(own)}
+    assert is_process_alive(own.pid, own.start)
+    assert not is_process_alive(own.pid, own.start + 1)
+    assert find_agent_processes(1 << 30).inner == ()
+
+
+@given(st.sampled_from(("", *ASK_WAYS)), st.booleans(), st.booleans())
+def test_a_setting_decides_and_without_one_the_first_way_that_reaches_a_person(setting, host_asks, listens):
+    way = choose_ask_way(setting, host_asks=host_asks, has_listener=lambda: listens)
+    assert way == (setting or ("host" if host_asks else "wait" if listens else "deny"))
+
+
+@given(st.floats(0, 10_000), st.floats(0, 10_000), st.floats(1, 300))
+def test_a_wait_always_ends_before_the_agent_stops_waiting(host_seconds, elapsed, limit):
+    seconds = compute_wait_seconds(host_seconds, elapsed, limit)
+    assert seconds == 0 or (host_seconds >= 45 and 1 <= seconds <= limit <= 300)
+    assert seconds == 0 or seconds + elapsed <= host_seconds - 4.999
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+ANSWERS = st.fixed_dictionaries({"id": JSON, "digest": JSON, "is_yes": JSON, "via": JSON, "factor": JSON})
+
+
+@given(JSON | ANSWERS)
+def test_what_is_not_an_answer_or_a_question_is_a_type_error(value):
+    for kind in (PersonAnswer, WaitingQuestion):
+        try:
+            kind.parse(value)
+        except TypeError:
+            continue
+        assert kind is PersonAnswer
+        assert value["is_yes"] in (True, False)
+
+
+def test_every_result_has_its_own_text_and_only_one_is_a_consent():
+    texts = {result: describe_result(result, 60) for result in ASK_RESULTS}
+    assert len({*texts.values()}) == len(ASK_RESULTS)
+    assert "This is not consent." in texts["unanswered"]
+    assert "denied" not in texts["unanswered"]
+
+
+@pytest.mark.parametrize(
+    ("host", "installed", "default"),
+    [("claude", 600, 600), ("codex", 600, 600), ("copilot", 600, 30), ("gemini", 600, 60), ("cline", 120, 120),
+     ("windsurf", 0, 0), ("opencode", 600, 600), ("kimi-code", 600, 30)],
+)  # fmt: skip
+def test_an_agent_waits_as_long_as_its_entry_or_its_own_default(host, installed, default):
+    (setup,) = (one for one in list_setups() if one.name == host)
+    event = setup.events[0]
+    assert [setup.find_wait_seconds(event, is_installed=known) for known in (True, False)] == [installed, default]
+
+
+def test_claude_code_asks_a_person_only_where_there_is_one():
+    dialect = find_host_dialect("claude")
+    event = dialect.read_event(
+        b'{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}'
+    )
+    assert dialect.asks_person(event, {})
+    assert dialect.asks_person(event, {b"CLAUDE_CODE_SESSION_ATTENDED": b"1"})
+    assert not dialect.asks_person(event, {b"CLAUDE_CODE_SESSION_ATTENDED": b"0"})
+    codex = find_host_dialect("codex")
+    assert not codex.asks_person(codex.read_event(b'{"hook_event_name": "PreToolUse", "tool_name": "Bash"}'), {})
