@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from boathook.core.verdict import ALLOWED, WITHDRAWN
+from boathook.core.verdict import WITHDRAWN
 from boathook.hosts.host import Host
 from e2e.asked_calls import ASK_SESSIONS, AskedCall
-from e2e.judge import FAILED, SEEN, Result, faults, find_next_request
+from e2e.judge import FAILED, IMPOSSIBLE, SEEN, Result, faults, find_next_request
 from e2e.people import KILL
 from e2e.stage import Observation
 
@@ -18,15 +18,19 @@ KILLED_CODE = -9
 def judge_questions(runs: Mapping[str, Observation], table: Host) -> dict[str, Result]:
     """Give the result of every column."""
     complaints: dict[str, list[str]] = {}
-    for name, session in ASK_SESSIONS.items():
-        seen = runs[name]
-        is_killed = any(call.meanwhile == KILL for call in session.calls)
+    for name, seen in runs.items():
+        session = ASK_SESSIONS[name]
+        # An agent at a terminal waits for more when it is done.
+        is_killed = session.is_attended or any(call.meanwhile == KILL for call in session.calls)
         broken = [f"the run {name}: {text}" for text in _list_faults(seen, table, is_killed=is_killed)]
         for call in session.calls:
             wrong = broken or [f"{call.name}: {text}" for text in find_call_complaints(call, seen)]
             complaints.setdefault(call.column, []).extend(wrong)
     texts = {column: "; ".join(dict.fromkeys(wrong)) for column, wrong in complaints.items()}
-    return {column: Result(FAILED if text else SEEN, text) for column, text in texts.items()}
+    found = {column: Result(FAILED if text else SEEN, text) for column, text in texts.items()}
+    columns = [call.column for session in ASK_SESSIONS.values() for call in session.calls]
+    cannot = f"{table.title} asks no person when a hook wants that"
+    return found | {column: Result(IMPOSSIBLE, cannot) for column in columns if column not in found}
 
 
 def _list_faults(seen: Observation, table: Host, *, is_killed: bool) -> Iterator[str]:
@@ -44,8 +48,8 @@ def find_call_complaints(call: AskedCall, seen: Observation) -> Iterator[str]:
     if call.name not in [one.step for one in seen.own]:
         yield "it was never tried"
         return
-    is_made, should_run = call.name in seen.files, call.result == ALLOWED
-    if is_made != should_run:
+    is_made = call.name in seen.files
+    if is_made != call.runs:
         yield "it ran" if is_made else "it did not run"
     following = find_next_request(seen, call.name)
     if call.reason and (following is None or call.reason not in following.body):

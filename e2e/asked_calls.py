@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from boathook.core.verdict import ALLOWED, DENIED, UNANSWERED, WITHDRAWN
-from e2e.hosts import Place
+from e2e.hosts import Agent, Place
 from e2e.people import (
     ALLOW_LATER,
+    BY_CAREFUL,
     KILL,
     LAST_WORD,
     LISTENING,
@@ -31,8 +32,7 @@ from e2e.server import PROJECT_FOLDER, Step
 HERE = Path(__file__).resolve().parent
 ASKS = "asks"
 END = Step("stop", text="All is done.")
-# The reason of the hook that asks, and what the model reads about the answer.
-BY_CAREFUL = "marker-careful-b3d9"
+# What the model reads about the answer.
 IS_DENIED, IS_UNANSWERED = "A person denied this call", "This is not consent"
 IS_SILENT = "No person answered an earlier question of this session"
 # Why the process that waits refuses the answers of the agent itself.
@@ -44,8 +44,8 @@ class AskedCall:
     """One call: its name is that of its step, and of the file that it makes if it runs.
 
     `column`: what it shows; `before` and `meanwhile`: what happens on the machine; `result`: what became of the question, "" if
-    boathook did not wait; `reason`: what the model reads in its next request; `hook`: the hook that asks; `refused`: why answers of
-    others did not count; `command`: what runs before the file is made.
+    boathook did not wait; `reason`: what the model reads in its next request; `hook`: the hook that asks; `refused`: why answers
+    of others did not count; `command`: what runs before the file is made; `runs`: whether it does.
     """
 
     column: str
@@ -57,6 +57,7 @@ class AskedCall:
     hook: str = "careful"
     refused: tuple[str, ...] = ()
     command: str = ""
+    runs: bool = False
 
     @property
     def step(self) -> Step:
@@ -69,11 +70,15 @@ class AskedCall:
 
 @dataclass(frozen=True)
 class AskSession:
-    """One run: the lines of hooks.toml, and its calls; `starts_own`: the call before which the agent starts its own answer."""
+    """One run: the lines of hooks.toml, and its calls.
+
+    `starts_own`: the call before which the agent starts its own answer; `is_attended`: it runs at a person's terminal.
+    """
 
     settings: tuple[str, ...]
     calls: tuple[AskedCall, ...]
     starts_own: str = ""
+    is_attended: bool = False
 
     def list_steps(self, host: str) -> tuple[Step, ...]:
         """Give the script of the run."""
@@ -96,7 +101,7 @@ BACKGROUND_CALLS: Mapping[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
 WAITING = AskSession(
     ('ask = "wait"',),
     (
-        AskedCall("yes", "asked-yes", ALLOWED, meanwhile=YES),
+        AskedCall("yes", "asked-yes", ALLOWED, meanwhile=YES, runs=True),
         AskedCall("no", "asked-no", DENIED, IS_DENIED, meanwhile=NO),
         AskedCall(
             "own",
@@ -118,10 +123,17 @@ DEFAULT = AskSession(
     (),
     (
         AskedCall("alone", "asked-alone", reason=BY_CAREFUL),
-        AskedCall("watched", "asked-watched", ALLOWED, before=LISTENING, meanwhile=WATCH),
+        AskedCall("watched", "asked-watched", ALLOWED, before=LISTENING, meanwhile=WATCH, runs=True),
     ),
 )
-ASK_SESSIONS = {ASKS: WAITING, f"{ASKS}-default": DEFAULT}
+# The agent itself asks, at its own terminal.
+ATTENDED = AskSession((), (AskedCall("dialog", "asked-dialog", runs=True),), is_attended=True)
+ASK_SESSIONS = {ASKS: WAITING, f"{ASKS}-default": DEFAULT, f"{ASKS}-attended": ATTENDED}
+
+
+def list_sessions(who: Agent) -> list[str]:
+    """Give the names of the runs of an agent."""
+    return [name for name, session in ASK_SESSIONS.items() if who.attended or not session.is_attended]
 
 
 def prepare_questions(host: str, place: Place, session: AskSession, boathook: Callable[..., object]) -> None:

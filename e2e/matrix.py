@@ -37,6 +37,7 @@ ASK_COLUMNS = {
     "killed": "the agent is killed",
     "alone": "no setting, no listener",
     "watched": "no setting, a listener",
+    "dialog": "no setting, at a terminal",
 }
 HEAD = """# Seen in real agents
 
@@ -102,6 +103,8 @@ Without a setting:
 
 - **no setting, no listener**: the call did not run, and the reason is in the next request.
 - **no setting, a listener**: while `boathook asks --watch` ran at another terminal, the call waited, was allowed there, and ran.
+- **no setting, at a terminal**: the agent, run at a terminal, asked the person there itself, and boathook did not wait. The call
+  ran after the person said yes.
 """
 
 
@@ -120,6 +123,7 @@ def matrix_page(results: dict[str, Any]) -> str:
     if asks:
         lines += ["", ASK_HEAD, *_lines(asks, ASK_COLUMNS)]
     notes = [*_notes(behaviours, COLUMNS), *_notes(guards, GUARDS), *_notes(protected, PROTECTION)]
+    notes += _notes(asks, ASK_COLUMNS)
     if notes:
         lines += ["", "## Where it is otherwise", "", *notes]
     return "\n".join([*lines, ""])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 from boathook.core.verdict import UNANSWERED
 from boathook.system.process_facts import list_processes_above, read_process_facts
 from e2e.hosts import Place
-from e2e.terminal import ASKS_PROMPT, DIGEST_PROMPT, TYPED, run_at_terminal
+from e2e.terminal import ASKS_PROMPT, DIGEST_PROMPT, TYPED, run_at_terminal, start_at_terminal
 
 BOATHOOK = (sys.executable, "-m", "boathook")
 SECONDS = 60
@@ -24,6 +25,8 @@ LAST_WORD = "last-word-of-the-call"
 SETTINGS = ".config/agents/hooks.toml"
 STATE = ".local/state/boathook"
 OWN_ANSWERS = "own-answers.json"
+# The reason of the hook that asks, and the files that calls make which it asks about.
+BY_CAREFUL, ASKED_FILES = "marker-careful-b3d9", "asked-*"
 # What happens, by the names that steps have for it.
 YES, NO, NO_AFTER_OWN = "answers-yes", "answers-no", "answers-no-after-the-agent"
 SHORTEN, ALLOW_LATER, KILL = "shortens-the-wait", "allows-later", "kills-the-agent"
@@ -107,6 +110,33 @@ def _wait_until(problem: str, condition: Callable[[], Any]) -> Any:
             raise DeedError(problem)
         time.sleep(0.05)
     return found
+
+
+def attend_agent(argv: list[str], place: Place, env: Mapping[str, str], steps: int, count: Callable[[], int]) -> str:
+    """Run an agent at a terminal, say yes to the call that it asks about, and end it when it has made all its requests.
+
+    Return what it showed; DeedError if it did not ask, or if a call that it asks about has run before the answer.
+    """
+    child, leader = start_at_terminal(argv, cwd=place.project, env={**env, "TERM": "xterm-256color"})
+    shown, end, pressed = b"", time.monotonic() + SECONDS, 0.0
+    try:
+        while child.poll() is None and count() < steps and time.monotonic() < end:
+            if select.select([leader], [], [], 0.2)[0]:
+                shown += os.read(leader, 1 << 16)
+            # Agents ignore keys for a moment after a dialog appears.
+            if BY_CAREFUL.encode() in shown and time.monotonic() > pressed + 1:
+                if not pressed and [*place.project.glob(ASKED_FILES)]:
+                    raise DeedError("the call ran before a person allowed it")
+                pressed = time.monotonic()
+                os.write(leader, b"\r")
+    finally:
+        child.kill()
+        child.wait()
+        os.close(leader)
+    text = shown.decode("utf-8", "replace")
+    if not pressed:
+        raise DeedError(f"the agent did not ask: {text[-1000:]}")
+    return text
 
 
 def make_deeds(place: Place, env: Mapping[str, str], settings: tuple[str, ...]) -> dict[str, Callable[[], None]]:

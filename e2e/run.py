@@ -22,7 +22,7 @@ from typing import Any
 
 from boathook.hosts.host import load_host
 from e2e.ask_judge import judge_questions
-from e2e.asked_calls import ASK_SESSIONS, ASKS, BACKGROUND_CALLS
+from e2e.asked_calls import ASKS, BACKGROUND_CALLS, list_sessions
 from e2e.guard_judge import judge_guards
 from e2e.guards import WITHOUT, sessions, variant_of
 from e2e.hosts import AGENTS, Agent
@@ -144,10 +144,11 @@ def _guard_row(who: Agent, model: str, fence: list[str]) -> Row:
 
 
 def _ask_row(who: Agent, fence: list[str]) -> Row:
-    """Run an agent with a hook that asks, and say whether a person's answers counted. Both runs wait most of the time."""
+    """Run an agent with a hook that asks, and say whether a person's answers counted. These runs wait most of the time."""
+    names = list_sessions(who)
     with ThreadPoolExecutor() as pool:
-        seen = [*pool.map(lambda name: _run(who, name, fence), ASK_SESSIONS)]
-    return _told(who, ASKS, seen, judge_questions(dict(zip(ASK_SESSIONS, seen, strict=True)), load_host(who.name)))
+        runs = dict(zip(names, pool.map(lambda name: _run(who, name, fence), names), strict=True))
+    return _told(who, ASKS, [*runs.values()], judge_questions(runs, load_host(who.name)))
 
 
 def _told(who: Agent, variant: str, seen: list[Observation], results: dict[str, Result]) -> Row:

@@ -64,7 +64,7 @@ class Script:
     requests: list[Request] = field(default_factory=list)
     actions: Mapping[str, Callable[[], None]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    _served: int = 0
+    served: int = 0
     _answers: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -101,8 +101,8 @@ class Script:
             self.errors.append(f"{name}: {type(error).__name__}: {error}")
 
     def _next(self) -> Step | None:
-        step = self.steps[self._served] if self._served < len(self.steps) else None
-        self._served += 1
+        step = self.steps[self.served] if self.served < len(self.steps) else None
+        self.served += 1
         return step
 
     def _answer(self, step: Step | None, number: int) -> Answer:

@@ -28,7 +28,7 @@ from e2e import guards
 from e2e.asked_calls import ASK_SESSIONS, prepare_questions
 from e2e.hosts import MODEL, PROMPT, Agent, Place, agent
 from e2e.install import cache
-from e2e.people import make_deeds
+from e2e.people import DeedError, attend_agent, make_deeds
 from e2e.scenes import SCENES
 from e2e.server import Request, Script, Step, serve
 
@@ -102,7 +102,7 @@ def play(who: Agent, variant: str) -> Observation:
         script.actions = guards.make_actions(place, env) | make_deeds(place, env, settings)
         _prepare(who, place, variant, env)
         before = guards.contents(place)
-        _start(who, place, env, seen)
+        _start(who, place, env, seen, script)
         script.finish()
         _look(place, variant, env, seen)
         seen.changed = guards.differing(before, guards.contents(place))
@@ -192,7 +192,7 @@ def _must(command: list[str], place: Place, env: dict[str, str]) -> str:
     return done.stdout
 
 
-def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> None:
+def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation, script: Script) -> None:
     program = who.program(place.cache)
     seen.version = _must([*program, "--version"], place, env).strip()
     wanted = place.cache.pins[who.package].version
@@ -200,6 +200,11 @@ def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> 
         raise StageError(f"version {wanted} is pinned, this is {seen.version[:100]!r}")
     seen.version = wanted
     started = time.monotonic()
+    asks = ASK_SESSIONS.get(seen.variant)
+    if asks and asks.is_attended and who.attended:
+        _attend([*program, *who.attended(place)], place, env, seen, script)
+        seen.seconds = round(time.monotonic() - started, 2)
+        return
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(
             [*program, *who.options(place)],
@@ -220,6 +225,14 @@ def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> 
             process.wait()
         out.seek(0)
         seen.said = out.read().decode("utf-8", "replace")[-TAIL:]
+
+
+def _attend(command: list[str], place: Place, env: dict[str, str], seen: Observation, script: Script) -> None:
+    try:
+        seen.said = attend_agent(command, place, env, len(script.steps), lambda: script.served)[-TAIL:]
+    except (DeedError, OSError) as error:
+        raise StageError(str(error)) from error
+    seen.code = -signal.SIGKILL
 
 
 def _look(place: Place, variant: str, env: dict[str, str], seen: Observation) -> None:

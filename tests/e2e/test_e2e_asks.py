@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from boathook.core.verdict import ALLOWED, WITHDRAWN
+from boathook.core.verdict import WITHDRAWN
 from boathook.hosts.host import load_host
 from e2e.ask_judge import KILLED_CODE, find_call_complaints, judge_questions
-from e2e.asked_calls import ASK_SESSIONS, ASKS, BACKGROUND_CALLS, BY_CAREFUL, WAITING, AskedCall, AskSession
+from e2e.asked_calls import ASK_SESSIONS, ASKS, BACKGROUND_CALLS, DEFAULT, WAITING, AskedCall, AskSession, list_sessions
 from e2e.hosts import AGENTS, Place
 from e2e.install import Cache
 from e2e.matrix import ASK_COLUMNS, matrix_page, tables
-from e2e.people import LAST_WORD, make_deeds
+from e2e.people import BY_CAREFUL, LAST_WORD, make_deeds
 from e2e.server import Request
 from e2e.stage import HERE, Observation
 
@@ -40,12 +40,12 @@ def observe(session: AskSession, **changes: Any) -> Observation:
     """A run in which all is well, but for the changes."""
     reasons = ["", *(call.reason for call in session.calls)]
     steps = [call.name for call in session.calls]
-    is_killed = session is WAITING
+    is_killed = session is not DEFAULT
     requests = [
         Request(0.0, "/v1/messages", step, is_own=True, body=reason)
         for step, reason in zip([*steps, "stop"], reasons, strict=True)
     ][: len(steps) if is_killed else None]
-    files = {call.name: 0.0 for call in session.calls if call.result == ALLOWED}
+    files = {call.name: 0.0 for call in session.calls if call.runs}
     ledger = [record for call in session.calls for record in make_records(call)]
     fields = {"requests": requests, "files": files, "ledger": ledger, "code": KILLED_CODE if is_killed else 0}
     return Observation("claude", ASKS, **{**fields, **changes})
@@ -58,6 +58,13 @@ def judge(**changed_runs: Observation) -> dict[str, str]:
 
 def test_questions_that_were_answered_as_they_must_be_are_seen():
     assert judge() == dict.fromkeys(ASK_COLUMNS, "seen")
+
+
+def test_an_agent_that_asks_no_person_is_not_expected_to():
+    (codex,) = (who for who in AGENTS if who.name == "codex")
+    runs = {name: observe(ASK_SESSIONS[name]) for name in list_sessions(codex)}
+    states = {column: one.state for column, one in judge_questions(runs, load_host("codex")).items()}
+    assert states == {**dict.fromkeys(ASK_COLUMNS, "seen"), "dialog": "not possible"}
 
 
 WELL = observe(WAITING)
@@ -140,7 +147,7 @@ def test_questions_are_a_table_of_their_own():
     results = {name: {"state": "seen", "note": ""} for name in ASK_COLUMNS}
     row = {"host": "codex", "title": "T", "variant": ASKS, "version": "1", "seconds": 1.0, "results": results}
     page = matrix_page({"rows": [row]})
-    assert "| T | 1 | seen | seen | seen | seen | seen | seen | seen |" in page
+    assert f"| T | 1 {'| seen ' * len(ASK_COLUMNS)}|" in page
     assert "Also:" not in page
     assert [one.splitlines()[-1].split()[0] for one in tables([row])] == ["codex"]
 
