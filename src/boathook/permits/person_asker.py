@@ -12,7 +12,7 @@ from boathook.core.ask_rule import (
     WAITS,
     choose_ask_way,
     compute_wait_seconds,
-    describe_result,
+    describe_ask_result,
     describe_silence,
 )
 from boathook.core.hook import STRONG
@@ -117,7 +117,7 @@ class PersonAsker:
         elif result != WITHDRAWN:
             self._sessions.forget_unanswered(question.session)
         verdict = verdict.replace(asked=(question.id, result))
-        text = describe_result(result, seconds)
+        text = describe_ask_result(result, seconds)
         return _lift(verdict, question.id, text) if result == ALLOWED else _deny(verdict, text)
 
 
