@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,7 +123,9 @@ def attend_agent(argv: list[str], place: Place, env: Mapping[str, str], steps: i
     try:
         while child.poll() is None and count() < steps and time.monotonic() < end:
             if select.select([leader], [], [], 0.2)[0]:
-                shown += os.read(leader, 1 << 16)
+                # An error is the end of the terminal's other side.
+                with suppress(OSError):
+                    shown += os.read(leader, 1 << 16)
             # Agents ignore keys for a moment after a dialog appears.
             if BY_CAREFUL.encode() in shown and time.monotonic() > pressed + 1:
                 if not pressed and [*place.project.glob(ASKED_FILES)]:
