@@ -133,7 +133,8 @@ def _texts(value: object) -> Iterator[str]:
 class Agent:
     """One agent: its package, its shell tool, its program and options, and what must be there before it starts.
 
-    `connect` gives it the MCP server; `models` are those that the guards are tried with.
+    `connect` gives it the MCP server; `models` are those that the guards are tried with; `attended` prepares it for a person's
+    terminal and gives the options, if it asks persons there.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Agent:
     aliases: Mapping[str, Alias] = field(default_factory=dict)
     deferred: Deferred | None = None
     models: tuple[str, ...] = (MODEL,)
+    attended: Callable[[Place], list[str]] | None = None
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -186,6 +188,14 @@ FAMILIAR_TOOLS = "Bash,Read,Write,Edit,NotebookEdit,Agent,mcp__tiny"
 
 def _claude_options(_: Place) -> list[str]:
     return ["-p", PROMPT, "--allowedTools", FAMILIAR_TOOLS, "--output-format", "json"]
+
+
+def _claude_attended(place: Place) -> list[str]:
+    """Answer beforehand what it asks a person at the first start."""
+    project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    key = {"customApiKeyResponses": {"approved": [KEY], "rejected": []}}
+    place.add(".claude.json", {"hasCompletedOnboarding": True, "projects": {str(place.project): project}, **key})
+    return [PROMPT, "--allowedTools", FAMILIAR_TOOLS]
 
 
 def _claude_variables(place: Place) -> dict[str, str]:
@@ -428,6 +438,7 @@ AGENTS = (
         _described,
         _claude_variables,
         deferred=CLAUDE_DEFERRED,
+        attended=_claude_attended,
     ),
     Agent(
         "codex",

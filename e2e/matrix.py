@@ -29,6 +29,16 @@ PROTECTION = {
     "allowed": "a person allows a call once",
     "removed": "a removed guard is on record",
 }
+ASK_COLUMNS = {
+    "yes": "a person allows a call",
+    "no": "a person denies a call",
+    "own": "the agent answers itself",
+    "silence": "no person answers",
+    "killed": "the agent is killed",
+    "alone": "no setting, no listener",
+    "watched": "no setting, a listener",
+    "dialog": "no setting, at a terminal",
+}
 HEAD = """# Seen in real agents
 
 <!-- made by `make e2e-all WRITE=1`: change the code under e2e/, then run it again -->
@@ -74,11 +84,33 @@ In the same sessions:
 - **a removed guard is on record**: a trusted guard was deleted while the agent worked. The next command that it would have
   refused ran, and the record of that call names the guard that was not asked.
 """
+ASK_HEAD = """## Questions that wait for a person
+
+A hook of the user asks about calls, in agents that ask no person themselves when they run headless. With `ask = "wait"` in
+hooks.toml, *seen* means:
+
+- **a person allows a call**: the call waited. `boathook asks`, run at another terminal, showed the whole command. The end of
+  its digest was typed, and the call ran.
+- **a person denies a call**: `no` was typed. The call did not run, and the next request has the answer in it.
+- **the agent answers itself**: its own call of `boathook asks` was a question, too, which a person denied. Then a program that
+  the agent had started tried to answer at terminals of its own, below the agent and apart from it. Both were refused, and the
+  record of the question has the reasons.
+- **no person answers**: the call did not run and is on record as `unanswered`, and the next request has that this is not
+  consent. The next question of that session was denied at once. After `boathook allow`, calls waited again.
+- **the agent is killed**: the question disappeared, and nothing was allowed.
+
+Without a setting:
+
+- **no setting, no listener**: the call did not run, and the reason is in the next request.
+- **no setting, a listener**: while `boathook asks --watch` ran at another terminal, the call waited, was allowed there, and ran.
+- **no setting, at a terminal**: the agent, run at a terminal, asked the person there itself, and boathook did not wait. The call
+  ran after the person said yes.
+"""
 
 
 def matrix_page(results: dict[str, Any]) -> str:
     """Give the page."""
-    behaviours, guards, scenes = _kinds(results["rows"])
+    behaviours, guards, asks, scenes = _kinds(results["rows"])
     lines = [HEAD, *_lines(behaviours, COLUMNS)]
     for row in scenes:
         lines += ["", "Also:", ""] if row is scenes[0] else []
@@ -88,18 +120,22 @@ def matrix_page(results: dict[str, Any]) -> str:
     protected = _find_protected(guards)
     if protected:
         lines += ["", PROTECTION_HEAD, *_lines(protected, PROTECTION)]
+    if asks:
+        lines += ["", ASK_HEAD, *_lines(asks, ASK_COLUMNS)]
     notes = [*_notes(behaviours, COLUMNS), *_notes(guards, GUARDS), *_notes(protected, PROTECTION)]
+    notes += _notes(asks, ASK_COLUMNS)
     if notes:
         lines += ["", "## Where it is otherwise", "", *notes]
     return "\n".join([*lines, ""])
 
 
-def _kinds(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Give the rows of behaviours, those of guards and those of scenes."""
-    kinds: tuple[list[Row], list[Row], list[Row]] = ([], [], [])
+def _kinds(rows: Iterable[Row]) -> tuple[list[Row], ...]:
+    """Give the rows of behaviours, of guards, of questions, and of scenes."""
+    columns = [{*COLUMNS}, {*GUARDS, *PROTECTION}, {*ASK_COLUMNS}]
+    kinds: tuple[list[Row], ...] = tuple([] for _ in range(len(columns) + 1))
     for row in rows:
-        names = set(row["results"])
-        kinds[0 if names <= set(COLUMNS) else 1 if names <= {*GUARDS, *PROTECTION} else 2].append(row)
+        matching = [number for number, names in enumerate(columns) if row["results"].keys() <= names]
+        kinds[matching[0] if matching else -1].append(row)
     return kinds
 
 
@@ -146,9 +182,10 @@ def _notes(rows: Iterable[Row], columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def tables(rows: Iterable[Row]) -> Iterator[str]:
-    """Give a table of behaviours, one of guards and one of their protection, for a terminal."""
-    behaviours, guards, _ = _kinds(rows)
-    for found, columns in ((behaviours, COLUMNS), (guards, GUARDS), (_find_protected(guards), PROTECTION)):
+    """Give a table of behaviours, one of guards, one of their protection and one of questions, for a terminal."""
+    behaviours, guards, asks, _ = _kinds(rows)
+    kinds = ((behaviours, COLUMNS), (guards, GUARDS), (_find_protected(guards), PROTECTION), (asks, ASK_COLUMNS))
+    for found, columns in kinds:
         if found:
             yield _table(found, columns)
 
@@ -158,7 +195,7 @@ def _table(rows: Iterable[Row], columns: Mapping[str, str]) -> str:
     found = [head]
     for row in rows:
         states = [row["results"].get(name, {}).get("state", "–") for name in columns]
-        name = row["host"] if row["variant"] in ("hooks", "guards") else f"{row['host']} ({row['variant']})"
+        name = row["host"] if row["variant"] in ("hooks", "guards", "asks") else f"{row['host']} ({row['variant']})"
         found.append([name, row["version"], *states, f"{row['seconds']:.1f}"])
     widths = [max(len(line[column]) for line in found) for column in range(len(head))]
     return "\n".join(

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from boathook.hosts.host import load_host
+from e2e.ask_judge import judge_questions
+from e2e.asked_calls import ASKS, BACKGROUND_CALLS, list_sessions
 from e2e.guard_judge import judge_guards
 from e2e.guards import WITHOUT, sessions, variant_of
 from e2e.hosts import AGENTS, Agent
@@ -101,6 +103,7 @@ def _try(who: Agent, store: Cache, fence: list[str]) -> list[Row]:
         control = _run(who, CONTROL, fence)
         rows = [_row(who, variant, _run(who, variant, fence), control) for variant in variants]
         rows += [_scene(who, name, _run(who, name, fence)) for name, scene in SCENES.items() if scene.host == who.name]
+        rows += [_ask_row(who, fence)] if who.name in BACKGROUND_CALLS else []
         return rows + [_guard_row(who, model, fence) for model in who.models]
     except NotPossible as error:
         _loudly(f"{who.name}: {NOT_HERE}: {error}")
@@ -138,6 +141,14 @@ def _guard_row(who: Agent, model: str, fence: list[str]) -> Row:
     runs = {name: _run(who, name, fence) for name, one in sessions(who).items() if one.model == model}
     guarded = [seen for name, seen in runs.items() if not name.endswith(WITHOUT)]
     return _told(who, variant_of(model), guarded, judge_guards(who, model, runs))
+
+
+def _ask_row(who: Agent, fence: list[str]) -> Row:
+    """Run an agent with a hook that asks, and say whether a person's answers counted. These runs wait most of the time."""
+    names = list_sessions(who)
+    with ThreadPoolExecutor() as pool:
+        runs = dict(zip(names, pool.map(lambda name: _run(who, name, fence), names), strict=True))
+    return _told(who, ASKS, [*runs.values()], judge_questions(runs, load_host(who.name)))
 
 
 def _told(who: Agent, variant: str, seen: list[Observation], results: dict[str, Result]) -> Row:

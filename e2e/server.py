@@ -22,7 +22,8 @@ class Step:
     """One step of a script: a shell command, a call of another tool, or the text that ends a turn.
 
     `arguments` are a text for a tool that takes no object; `also` are the calls that are made at once with this one; `before`
-    names what happens on the machine before the agent gets this answer.
+    names what happens on the machine before the agent gets this answer, `meanwhile` what begins then and goes on
+    while the agent works.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Step:
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
     also: tuple[Step, ...] = ()
     before: str = ""
+    meanwhile: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,10 @@ class Script:
     requests: list[Request] = field(default_factory=list)
     actions: Mapping[str, Callable[[], None]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    _served: int = 0
+    served: int = 0
     _answers: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _threads: list[threading.Thread] = field(default_factory=list)
 
     def reply(self, path: str, raw: bytes) -> tuple[int, str, bytes]:
         """Give status, content type and bytes of the answer to a request, and remember it."""
@@ -78,9 +81,17 @@ class Script:
             self.requests.append(Request(arrived, path, step.name if step else "", own, text))
         if wire is None:
             return _aside(path)
+        if step and step.meanwhile:
+            self._threads.append(threading.Thread(target=self._act, args=(step.meanwhile,), daemon=True))
+            self._threads[-1].start()
         if step and step.before:
             self._act(step.before)
         return 200, *wire.answer(path, body, self._answer(step, number))
+
+    def finish(self) -> None:
+        """Wait for the end of what happens on the machine beside the agent."""
+        for thread in self._threads:
+            thread.join()
 
     def _act(self, name: str) -> None:
         """Do what happens on the machine now; an error makes the run one from which nothing can be concluded."""
@@ -90,8 +101,8 @@ class Script:
             self.errors.append(f"{name}: {type(error).__name__}: {error}")
 
     def _next(self) -> Step | None:
-        step = self.steps[self._served] if self._served < len(self.steps) else None
-        self._served += 1
+        step = self.steps[self.served] if self.served < len(self.steps) else None
+        self.served += 1
         return step
 
     def _answer(self, step: Step | None, number: int) -> Answer:

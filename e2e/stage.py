@@ -25,8 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from e2e import guards
+from e2e.asked_calls import ASK_SESSIONS, prepare_questions
 from e2e.hosts import MODEL, PROMPT, Agent, Place, agent
 from e2e.install import cache
+from e2e.people import DeedError, attend_agent, make_deeds
 from e2e.scenes import SCENES
 from e2e.server import Request, Script, Step, serve
 
@@ -96,10 +98,12 @@ def play(who: Agent, variant: str) -> Observation:
         model = session.model if session else MODEL
         place = Place(cache(), scratch / "home", scratch / "project", server.server_port, model)
         env = _environment(who, place, scratch, mark)
-        script.actions = guards.make_actions(place, env)
+        settings = ASK_SESSIONS[variant].settings if variant in ASK_SESSIONS else ()
+        script.actions = guards.make_actions(place, env) | make_deeds(place, env, settings)
         _prepare(who, place, variant, env)
         before = guards.contents(place)
-        _start(who, place, env, seen)
+        _start(who, place, env, seen, script)
+        script.finish()
         _look(place, variant, env, seen)
         seen.changed = guards.differing(before, guards.contents(place))
     except StageError as error:
@@ -115,6 +119,8 @@ def play(who: Agent, variant: str) -> Observation:
 
 
 def _steps(who: Agent, variant: str) -> Sequence[Step]:
+    if asks := ASK_SESSIONS.get(variant):
+        return asks.list_steps(who.name)
     scene = SCENES.get(variant)
     return scene.steps if scene else (*_look_up(who, variant), *STEPS)
 
@@ -151,6 +157,9 @@ def _prepare(who: Agent, place: Place, variant: str, env: dict[str, str]) -> Non
         who.connect(place)
         guards.prepare(place, session, boathook, who.name)
         return
+    if asks := ASK_SESSIONS.get(variant):
+        prepare_questions(who.name, place, asks, boathook)
+        return
     if scene := SCENES.get(variant):
         scene.prepare(place, env, boathook)
         return
@@ -183,7 +192,7 @@ def _must(command: list[str], place: Place, env: dict[str, str]) -> str:
     return done.stdout
 
 
-def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> None:
+def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation, script: Script) -> None:
     program = who.program(place.cache)
     seen.version = _must([*program, "--version"], place, env).strip()
     wanted = place.cache.pins[who.package].version
@@ -191,6 +200,11 @@ def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> 
         raise StageError(f"version {wanted} is pinned, this is {seen.version[:100]!r}")
     seen.version = wanted
     started = time.monotonic()
+    asks = ASK_SESSIONS.get(seen.variant)
+    if asks and asks.is_attended and who.attended:
+        _attend([*program, *who.attended(place)], place, env, seen, script)
+        seen.seconds = round(time.monotonic() - started, 2)
+        return
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(
             [*program, *who.options(place)],
@@ -211,6 +225,14 @@ def _start(who: Agent, place: Place, env: dict[str, str], seen: Observation) -> 
             process.wait()
         out.seek(0)
         seen.said = out.read().decode("utf-8", "replace")[-TAIL:]
+
+
+def _attend(command: list[str], place: Place, env: dict[str, str], seen: Observation, script: Script) -> None:
+    try:
+        seen.said = attend_agent(command, place, env, len(script.steps), lambda: script.served)[-TAIL:]
+    except (DeedError, OSError) as error:
+        raise StageError(str(error)) from error
+    seen.code = -signal.SIGKILL
 
 
 def _look(place: Place, variant: str, env: dict[str, str], seen: Observation) -> None:
@@ -261,7 +283,9 @@ def main() -> None:
     """Play one run, and write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
-    parser.add_argument("variant", help="hooks, control, project, a scene, or a run with or without guards")
+    parser.add_argument(
+        "variant", help="hooks, control, project, a scene, a run with questions, or one with or without guards"
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--open", action="store_true", help="the network is not empty, by wish")
     given = parser.parse_args()

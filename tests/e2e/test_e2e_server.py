@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import urllib.request
 
 import pytest
@@ -107,3 +108,20 @@ def test_a_chunked_body_is_read(script, address):
     request.add_header("Transfer-Encoding", "chunked")
     with urllib.request.urlopen(request) as answer:
         assert json.load(answer)["content"][0]["name"] == "Bash"
+
+
+def test_what_happens_meanwhile_does_not_hold_up_the_answer_and_its_errors_are_kept():
+    is_answered, happened = threading.Event(), []
+
+    def happen() -> None:
+        is_answered.wait(60)
+        happened.append(1)
+        raise RuntimeError("it failed")
+
+    step = Step("one", "ls", meanwhile="something")
+    script = Script((step,), PROMPT, "Bash", lambda command: {"command": command}, actions={"something": happen})
+    assert content(script, OWN)["input"] == {"command": "ls"}
+    assert happened == []
+    is_answered.set()
+    script.finish()
+    assert (happened, script.errors) == ([1], ["something: RuntimeError: it failed"])

@@ -34,3 +34,10 @@ def test_a_command_that_asks_nothing_just_ends(tmp_path):
 def test_each_prompt_gets_its_own_answer(tmp_path):
     code = "print(input('one? [y/N]: '), input('two? [y/N]: '))"
     assert run_at_terminal([sys.executable, "-c", code], ["a", "b"], cwd=tmp_path, env=os.environ)[1].endswith("a b\n")
+
+
+def test_ctrl_c_counts_although_the_tests_ignore_it(tmp_path, ignored_sigint):
+    code = (
+        "import time; print('go? [y/N]: ', end='', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: exit(7)"
+    )
+    assert run_at_terminal([sys.executable, "-c", code], ["\x03"], cwd=tmp_path, env=os.environ)[0] == 7

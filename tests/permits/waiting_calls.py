@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from boathook.hosts.setup import list_setups
-from e2e.terminal import run_at_terminal
+from e2e.terminal import ASKS_PROMPT, run_at_terminal
 from tests.scratch_project import ScratchProject
 
 ASK = 'echo \'{"decision": "ask", "reason": "sure?"}\''
-# The prompt of `asks`; its group is what allows the call.
-ASKS_PROMPT = r"digest +[0-9a-f]{60}([0-9a-f]{4})\n[\s\S]*or no to deny it: $"
 _SECONDS = 90
 # Leaves its parents and its session, then runs a command and keeps how it ended.
 _AGENT = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -154,7 +155,8 @@ def _watch_questions(folder: str) -> int:
     with open_terminal() as terminal:
         if terminal is None:
             raise ConfigError(f"There is nothing to watch with: {NO_TERMINAL}. {_OWN_TERMINAL}")
-        with register_listener(folder):
+        # A person who ends this has seen enough.
+        with suppress(KeyboardInterrupt), register_listener(folder):
             echo("Waiting for questions. Ctrl-C ends this.")
             seen: set[str] = set()
             while True:
@@ -163,3 +165,4 @@ def _watch_questions(folder: str) -> int:
                         seen.add(waiting.id)
                         _ask_person(folder, waiting, terminal)
                 time.sleep(_LOOK_SECONDS)
+    return 0

@@ -134,7 +134,9 @@ def describe_other_record(record: LedgerRecord) -> str:
             f"boathook waits for a person until {record.get('until', '')} ({hooks}): boathook asks {record['question']}"
         )
     if record["type"] == ANSWERED_TYPE:
-        return _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({record.get('question', '')})"
+        text = _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({record.get('question', '')})"
+        refusals = "; ".join(record.get("refused") or ())
+        return f"{text}. An answer of a process was refused: {refusals}" if refusals else text
     if record["type"] == TRUST_TYPE:
         word = {"trust": "trusted", "deny": "denied"}.get(record.get("decision", ""), "decided about")
         return f"a person {word} {record.get('hook', '')} of {record.get('project', '')} on the {record.get('via', '')}"

@@ -89,14 +89,20 @@ def make_asked_record(question: Question, *, id: str, time: str, until: str) -> 
 def make_answered_record(
     question: Question,
     seconds: float,
+    refusals: tuple[str, ...],
     *,
     id: str,  # noqa: A002
     time: str,
     result: str,
     via: str,
 ) -> _Fields:
-    """Return the record of what became of a question: a person's answer, or that there was none."""
+    """Return the record of what became of a question: a person's answer, or that there was none.
+
+    `refusals` are the reasons why processes that answered it may not do that.
+    """
     about = _describe_question(question) | {"result": result, "via": via, "ms": _to_ms(seconds)}
+    if refusals:
+        about["refused"] = [_shorten_name(text) for text in refusals[:_MAX_ITEMS]]
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ANSWERED_TYPE, **about}
 
 

@@ -65,7 +65,9 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     },
     UNLOCK_TYPE: {"until": _TEXT, "machine?": _TEXT, "boathook?": _TEXT},
     ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
-    ANSWERED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER},
+    ANSWERED_TYPE: {
+        **_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER, "refused?": [_TEXT],
+    },
 }  # fmt: skip
 # for records of a type that is not known here
 _OPTIONAL_FIELDS: LedgerRecord = {

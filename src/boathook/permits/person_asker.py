@@ -128,6 +128,8 @@ class _Wait:
         self._socket: AnswerSocket | None = None
         self._begun, self._caller = 0.0, find_caller_process()
         self._result, self._is_asked = "", False
+        # Why processes may not answer, once each: an agent may try as often as it likes.
+        self._refusals: dict[str, None] = {}
 
     def begin(self) -> None:
         self._begun = time.monotonic()
@@ -147,6 +149,7 @@ class _Wait:
             if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
                 return "it is for another call"
             if refusal := find_refusal(read_peer(connection, agent.above), agent):
+                self._refusals[refusal] = None
                 return f"this process may not answer: {refusal}"
             if answer.is_yes and needs_factor(self._settings, waiting.question, answer.via):
                 left = min(ASKPASS_SECONDS, end - time.monotonic())
@@ -172,7 +175,8 @@ class _Wait:
         """Record what became of the question; return why that does not count, or "". Only a yes needs its record."""
         seconds = time.monotonic() - self._begun
         about = {"id": make_record_id(), "time": make_timestamp(), "result": result, "via": via}
-        record = make_answered_record(self._waiting.question, seconds, **about) | describe_machine(self._state)
+        record = make_answered_record(self._waiting.question, seconds, tuple(self._refusals), **about)
+        record |= describe_machine(self._state)
         ledger = Ledger(self._state)
         if result == ALLOWED:
             try:

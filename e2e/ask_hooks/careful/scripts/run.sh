@@ -1,0 +1,3 @@
+#!/bin/sh
+cat > /dev/null
+echo '{"decision": "ask", "reason": "marker-careful-b3d9"}'
