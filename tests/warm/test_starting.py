@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -122,17 +124,21 @@ def test_the_line_with_a_client_is_ours_and_no_other_is():
 def run_line(client: str, project) -> tuple[int, bytes, bytes]:
     line = make_line(client).replace("'/s p/state'", shlex.quote(str(project.state)))
     line = line.replace("--host claude", "--host native")
-    done = subprocess.run(
-        ["sh", "-c", line],
-        input=json.dumps(CALL).encode(),
-        capture_output=True,
-        cwd=project.path,
-        env=project.environment,
-    )
-    return done.returncode, done.stdout, done.stderr
+    data = json.dumps(CALL).encode()
+    settings = {"input": data, "capture_output": True, "cwd": project.path, "env": project.environment}
+    shells = [shell for shell in ("sh", "bash", "zsh", "fish") if shutil.which(shell)]
+    runs = [subprocess.run([shell, "-c", line], **settings) for shell in shells]
+    # A shell may report that the client was killed, before anything else.
+    answers = {(done.returncode, done.stdout, done.stderr[-3:]) for done in runs}
+    assert len(answers) == 1
+    return answers.pop()
 
 
-def test_the_line_works_with_the_client_without_it_and_with_an_empty_one(project, hasty_client, tmp_path):
+# Programs that cannot run: for another machine, without their interpreter, of no kind at all.
+DAMAGES = (b"\x7fELF\x01\x02\x01" + bytes(200), b"#!/nowhere\n", b"exit 1\n", bytes(100))
+
+
+def test_the_line_works_with_the_client_without_it_and_with_one_that_cannot_run(project, hasty_client, tmp_path):
     project.write_hook("guard", script="echo no >&2; exit 2")
     folder = tmp_path / "boathook/warm"
     folder.mkdir(parents=True)
@@ -141,6 +147,10 @@ def test_the_line_works_with_the_client_without_it_and_with_an_empty_one(project
     client.write_bytes(b"")
     client.chmod(0o755)
     assert run_line(str(client), project) == (2, b"", b"no\n")
+    whole = Path(hasty_client).read_bytes()
+    for damaged in (*DAMAGES, *(whole[:size] for size in (1, 64, 4096, len(whole) // 2, len(whole) - 20_000))):
+        client.write_bytes(damaged)
+        assert run_line(str(client), project) == (2, b"", b"no\n"), len(damaged)
     client.unlink()
     os.link(hasty_client, client)
     assert run_line(str(client), project) == (2, b"", b"no\n")
