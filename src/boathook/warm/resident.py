@@ -12,13 +12,15 @@ import select
 import signal
 import socket
 import stat
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boathook.entry.fast_path import find_answer, read_fast_options
-from boathook.entry.surroundings import EXITED, GO, KILLED, OFFER, PROTOCOL
+from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
 from boathook.warm.caller_facts import CallerRefused, examine_caller, is_own_user
+from boathook.warm.mount_watch import MountWatch
 from boathook.warm.standby import fork_standby
 from boathook.warm.warm_folder import identify_socket, remove_socket
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from boathook.warm.source_watch import SourceWatch
     from boathook.warm.standby import Standby
 
-ASK_STATUS, ASK_STOP = PROTOCOL + b" status", PROTOCOL + b" stop"
 IDLE_SECONDS = 15 * 60.0
 BACKLOG = 128
 _MAX_CALLERS = 64
@@ -65,15 +66,22 @@ class WarmCaller:
 
     def close_handles(self) -> None:
         """Close what is the caller's, except for the connection."""
-        handles = [*self.streams, *([self.facts.folder] if self.facts else [])]
+        streams, facts = self.streams, self.facts
         self.streams, self.facts, self.data = [], None, b""
-        for handle in handles:
+        for handle in streams:
             os.close(handle)
+        if facts is not None:
+            facts.close()
 
 
 class Resident:
-    def __init__(self, listener: socket.socket, folder: int, name: str, key: bytes, watch: SourceWatch) -> None:
+    def __init__(
+        self, listener: socket.socket, folder: int, name: str, key: bytes, watch: SourceWatch, surroundings: bytes
+    ) -> None:
         self._listener, self._folder, self._name, self._key, self._watch = listener, folder, name, key, watch
+        # Those of the moment are compared by the client.
+        self._surroundings = surroundings
+        self._mounts = MountWatch(sys.executable, os.readlink(f"/proc/self/fd/{folder}"))
         self._identity = identify_socket(folder, name)
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
@@ -94,6 +102,7 @@ class Resident:
         """Answer callers until there is a reason to end, and all of them have their answers."""
         self._catch_signals()
         self._register(self._listener.fileno(), select.POLLIN, self._accept)
+        self._register(self._mounts.handle, select.POLLPRI, self._mounts.refresh)
         try:
             while not self._is_ending or self._callers:
                 self._fill_standbys()
@@ -232,8 +241,11 @@ class Resident:
         try:
             if message != PROTOCOL + b" " + self._key:
                 raise CallerRefused("another version, or a caller that may not look at this process")
-            caller.facts = examine_caller(caller.connection)
-            os.fchdir(caller.facts.folder)
+            caller.facts = examine_caller(caller.connection, self._surroundings)
+            if self._mounts.may_hang(caller.facts.folder, b""):
+                raise CallerRefused("a folder on a file system that may hang (of a network or a program)")
+            # Whether a fork can enter it.
+            os.chdir(f"/proc/self/fd/{caller.facts.process}/cwd")
             os.chdir("/")
             caller.standby = self._free.pop() if self._free else self._fork()
         except (CallerRefused, OSError) as error:
@@ -285,11 +297,9 @@ class Resident:
         """Answer that there is nothing to do, or let a fork find out what is."""
         if caller.facts is None or caller.options is None:
             return
-        os.fchdir(caller.facts.folder)
-        try:
-            answer = find_answer(caller.options, caller.data, caller.facts.env)
-        finally:
-            os.chdir("/")
+        answer = None
+        if not self._mounts.may_hang(caller.facts.folder, caller.data):
+            answer = self._find_answer(caller.facts, caller.options, caller.data)
         written = -1 if answer is None else _write_now(caller.streams[1], answer)
         if answer is None or written < 0:
             self._hand_over(caller, caller.data, is_complete=True)
@@ -302,6 +312,15 @@ class Resident:
         self._seconds["answered"] += time.monotonic() - caller.begun
         self._send(caller, EXITED + b"\0")
         self._drop(caller)
+
+    def _find_answer(self, facts: CallerFacts, options: Options, data: bytes) -> bytes | None:
+        try:
+            os.chdir(f"/proc/self/fd/{facts.process}/cwd")
+            return find_answer(options, data, facts.env)
+        except OSError:
+            return None
+        finally:
+            os.chdir("/")
 
     def _hand_over(self, caller: WarmCaller, data: bytes | None, *, is_complete: bool) -> None:
         if caller.facts is None or caller.standby is None:
@@ -320,12 +339,10 @@ class Resident:
     def _check_client(self, caller: WarmCaller) -> None:
         # A number that another caller had a moment ago may wake us for nothing.
         with suppress(BlockingIOError):
-            try:
-                has_ended = not caller.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            except ConnectionError:
-                has_ended = True
-            if has_ended:
-                self._abandon(caller)
+            with suppress(ConnectionError):
+                # A client that sends something has another protocol than this one; it is as good as gone.
+                caller.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            self._abandon(caller)
 
     def _abandon(self, caller: WarmCaller) -> None:
         """End the fork of a caller that has gone."""

@@ -19,13 +19,14 @@ from boathook.entry.surroundings import EXITED, STARTED
 from boathook.process.child import make_memory_file
 from boathook.process.reaper import set_caller_process
 from boathook.process.supervisor import HOOK_ENTRY
+from boathook.warm.caller_facts import read_variables
 
 if TYPE_CHECKING:
     from boathook.warm.caller_facts import CallerFacts
 
 # The exit code of a fork that could not answer.
 _BROKEN_CODE = 70
-_HANDLES = 5
+_HANDLES = 7
 # What Python itself ignores in every process.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -43,7 +44,7 @@ class Standby:
         fields = (
             facts.pid,
             facts.args,
-            facts.env,
+            facts.locale_name,
             facts.umask,
             facts.blocked,
             facts.ignored,
@@ -53,7 +54,7 @@ class Standby:
         )
         body = make_memory_file(marshal.dumps(fields))
         try:
-            socket.send_fds(self._line, [b"event"], [body, *handles, facts.folder])
+            socket.send_fds(self._line, [b"event"], [body, *handles, facts.process, facts.variables])
         finally:
             os.close(body)
 
@@ -100,10 +101,10 @@ def _wait_for_event(line: socket.socket) -> None:
     if flags & socket.MSG_CTRUNC:
         raise OSError("descriptors were lost")
     line.close()
-    body, connection, *streams, folder = handles
+    body, connection, *streams, process, variables = handles
     fields = marshal.loads(read_all(body))
     os.close(body)
-    _take_over(fields, streams, folder)
+    _take_over(fields, streams, process, variables)
     _answer_event(fields, socket.socket(fileno=connection))
 
 
@@ -114,16 +115,17 @@ def _close(handle: int) -> None:
         return
 
 
-def _take_over(fields: tuple[Any, ...], streams: list[int], folder: int) -> None:
+def _take_over(fields: tuple[Any, ...], streams: list[int], process: int, variables: int) -> None:
     """Become the process that the caller would have started."""
-    pid, _, env, umask, blocked, ignored, limits, _, _ = fields
+    pid, _, locale_name, umask, blocked, ignored, limits, _, _ = fields
     for number, handle in enumerate(streams):
         os.dup2(handle, number)
         os.close(handle)
-    os.fchdir(folder)
-    os.close(folder)
+    os.chdir(f"/proc/self/fd/{process}/cwd")
+    os.close(process)
     os.umask(umask)
-    _replace_environment(env)
+    _replace_environment(read_variables(variables, locale_name))
+    os.close(variables)
     time.tzset()
     set_caller_process(pid)
     for number in range(1, 65):
