@@ -5,6 +5,7 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os as system
+    from typing import Any
 else:
     import posix as system
 
@@ -124,7 +125,8 @@ def find_session_keyring() -> int:
     # The module behind `ctypes`, which takes as long to import as an interpreter to start.
     import _ctypes  # pyright: ignore[reportMissingImports]
 
-    call = _ctypes.dlsym(_ctypes.dlopen(None, 0), "syscall")
+    library: Any = None
+    call = _ctypes.dlsym(_ctypes.dlopen(library, 0), "syscall")
     found: int = _ctypes.call_function(call, (number, *SESSION_KEYRING))
     return found
 

@@ -41,12 +41,13 @@ class CallerEnvironment:
         size = _FIRST_ENVIRON_BYTES
         # A zero before the first variable, and one after the last.
         self._data = bytearray(size)
-        while self._read(handle) > size - 2:
+        while (used := self._read(handle)) > size - 2:
             self.wipe()
             size *= 4
             if size > _MAX_ENVIRON_BYTES:
                 raise ValueError("too many variables")
             self._data = bytearray(size)
+        self._end = used + 2
 
     def _read(self, handle: int) -> int:
         # Straight into the buffer, so that there is no other copy.
@@ -55,14 +56,14 @@ class CallerEnvironment:
 
     def get(self, name: bytes, default: bytes = b"") -> bytes:
         # As the interpreter does: the first one counts.
-        at = self._data.find(b"\0%b=" % name)
+        at = self._data.find(b"\0%b=" % name, 0, self._end)
         if at < 0:
             return default
         start = at + len(name) + 2
         return bytes(self._data[start : self._data.index(0, start)])
 
     def has_prefix(self, prefix: bytes) -> bool:
-        return b"\0" + prefix in self._data
+        return self._data.find(b"\0" + prefix, 0, self._end) >= 0
 
     def wipe(self) -> None:
         self._data[:] = bytes(len(self._data))
@@ -146,8 +147,7 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
     if read_surroundings(process, status) != own_surroundings:
         raise CallerRefused("other surroundings (namespaces, cgroup, rights, scheduling)")
     args = _find_arguments(read_process_file(process, "cmdline", _MAX_ENVIRON_BYTES))
-    lines = dict(line.split(b":\t", 1) for line in status.split(b"\n") if b":\t" in line)
-    blocked, ignored = _list_signals(lines[b"SigBlk"]), _list_signals(lines[b"SigIgn"])
+    blocked, ignored = _list_signals(_find_line(status, b"SigBlk")), _list_signals(_find_line(status, b"SigIgn"))
     if any(number in blocked or number in ignored for number in _LIBRARY_SIGNALS):
         raise CallerRefused("signals that the C library keeps for itself are blocked or ignored")
     limits = _read_limits(pid)
@@ -160,8 +160,15 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
     except CallerRefused:
         env.wipe()
         raise
-    umask = int(lines[b"Umask"], 8)
+    umask = int(_find_line(status, b"Umask"), 8)
     return CallerFacts(pid, args, env, _find_locale(env), folder, umask, blocked, ignored, limits, *handles)
+
+
+def _find_line(status: bytes, name: bytes) -> bytes:
+    before, found, after = status.partition(b"\n%b:\t" % name)
+    if not found:
+        raise LookupError(before[:0])
+    return after.partition(b"\n")[0]
 
 
 def _find_arguments(data: bytes) -> list[str]:
@@ -218,6 +225,7 @@ def _check_environment(env: CallerEnvironment) -> None:
         raise CallerRefused("a locale that is not UTF-8")
 
 
+@functools.lru_cache(maxsize=32)
 def _list_signals(mask: bytes) -> tuple[int, ...]:
     bits = int(mask, 16)
     return tuple(number for number in range(1, 65) if bits >> (number - 1) & 1)

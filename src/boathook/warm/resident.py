@@ -21,7 +21,7 @@ from boathook.entry.fast_path import find_answer, read_fast_options
 from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
 from boathook.warm.caller_facts import CallerRefused, examine_caller, is_own_user
 from boathook.warm.mount_watch import MountWatch
-from boathook.warm.standby import fork_standby
+from boathook.warm.standby import EventInput, fork_standby
 from boathook.warm.warm_folder import identify_socket, remove_socket
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from boathook.entry.options import Options
     from boathook.warm.caller_facts import CallerFacts
+    from boathook.warm.page_copies import Ranges
     from boathook.warm.source_watch import SourceWatch
     from boathook.warm.standby import Standby
 
@@ -36,6 +37,8 @@ IDLE_SECONDS = 15 * 60.0
 BACKLOG = 128
 _MAX_CALLERS = 64
 _HANDLES_PER_CALLER = 8
+# The first event of a project has no compiled catalogue yet, so it writes to other memory.
+_ASKED_FORKS = 2
 _READY_STANDBYS, _MAX_STANDBYS = 2, 8
 # How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
@@ -87,6 +90,9 @@ class Resident:
         self._handlers: dict[int, Callable[[], None]] = {}
         self._callers: dict[int, WarmCaller] = {}
         self._free: list[Standby] = []
+        # The memory that forks write to; the first ones say which it is.
+        self._pages: Ranges = []
+        self._forks_to_ask = _ASKED_FORKS
         self._is_ending = False
         self._last_event = self._last_look = time.monotonic()
         self._started = time.time()
@@ -162,14 +168,15 @@ class Resident:
     # Forks
 
     def _fill_standbys(self) -> None:
-        """Fork one process in advance if nothing else is to be done."""
-        if self._is_ending or len(self._free) >= _READY_STANDBYS or self._poll.poll(0):
+        """Fork one process in advance if nothing else is to be done: it would take the processor from an event that is answered."""
+        is_busy = bool(self._free and self._callers)
+        if self._is_ending or is_busy or len(self._free) >= _READY_STANDBYS or self._poll.poll(0):
             return
         with suppress(OSError):
             self._free.append(self._fork())
 
     def _fork(self) -> Standby:
-        standby = fork_standby()
+        standby = fork_standby(self._pages)
         self._register(standby.pidfd, select.POLLIN, lambda: self._reap(standby))
         return standby
 
@@ -178,6 +185,7 @@ class Resident:
         if not ended:
             return
         self._unregister(standby.pidfd)
+        self._pages = standby.read_pages() or self._pages
         standby.close()
         if standby in self._free:
             self._free.remove(standby)
@@ -297,12 +305,12 @@ class Resident:
         """Answer that there is nothing to do, or let a fork find out what is."""
         if caller.facts is None or caller.options is None:
             return
-        answer = None
-        if not self._mounts.may_hang(caller.facts.folder, caller.data):
+        answer, may_look = None, not self._mounts.may_hang(caller.facts.folder, caller.data)
+        if may_look:
             answer = self._find_answer(caller.facts, caller.options, caller.data)
         written = -1 if answer is None else _write_now(caller.streams[1], answer)
         if answer is None or written < 0:
-            self._hand_over(caller, caller.data, is_complete=True)
+            self._hand_over(caller, caller.data, is_complete=True, is_for_hooks=may_look and answer is None)
             return
         if written < len(answer):
             # A second answer after half of one would be worse than none: the client reports a broken engine.
@@ -322,14 +330,18 @@ class Resident:
         finally:
             os.chdir("/")
 
-    def _hand_over(self, caller: WarmCaller, data: bytes | None, *, is_complete: bool) -> None:
+    def _hand_over(
+        self, caller: WarmCaller, data: bytes | None, *, is_complete: bool, is_for_hooks: bool = False
+    ) -> None:
         if caller.facts is None or caller.standby is None:
             return
         self._unregister(caller.streams[0])
         self._counts["forked"] += 1
         try:
             handles = [caller.connection.fileno(), *caller.streams]
-            caller.standby.start(caller.facts, data, is_complete=is_complete, handles=handles)
+            event = EventInput(data, is_complete, is_for_hooks, self._forks_to_ask > 0)
+            caller.standby.start(caller.facts, event, handles)
+            self._forks_to_ask -= event.reports_pages
         except OSError:
             # The client sees that the connection ends without an answer.
             self._abandon(caller)
