@@ -52,7 +52,7 @@ def own_client(project, resident, patient_client) -> Client:
 
 
 def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(project, own_client, resident):
-    project.write_hook("guard", script=BLOCK, fields={"matcher": "{pattern: deploy}"})
+    project.write_hook("guard", script=f"sleep 0.05; {BLOCK}", fields={"matcher": "{pattern: deploy}"})
     folder = os.stat(project.hooks_folder("user") / "guard")
     wait_until(lambda: time.time() - folder.st_ctime > 2.2)
     own_client.run({"tool_name": "Read"}, "--event", "Notification")
@@ -60,6 +60,8 @@ def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(pr
     assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
     status = resident.find_status()
     assert (status["answered"], status["forked"]) == (1, 2)
+    # An event with a hook takes at least as long as the hook.
+    assert status["seconds"]["forked"] > 0.05
     assert '"decision": "block"' in project.run("log", "--json").stdout
 
 

@@ -66,6 +66,8 @@ class WarmCaller:
         self.data = b""
         self.is_running = False
         self.begun = 0.0
+        # "answered" or "forked", as soon as that is known.
+        self.way = ""
 
     def close_handles(self) -> None:
         """Close what is the caller's, except for the connection."""
@@ -201,7 +203,6 @@ class Resident:
         # A fork that ended by itself has told the client how; without a word the client knows that the engine is broken.
         if os.WIFSIGNALED(status):
             self._send(caller, KILLED + bytes((os.WTERMSIG(status),)))
-        self._seconds["forked"] += time.monotonic() - caller.begun
         self._drop(caller)
 
     # Callers
@@ -316,8 +317,7 @@ class Resident:
             # A second answer after half of one would be worse than none: the client reports a broken engine.
             self._abandon(caller)
             return
-        self._counts["answered"] += 1
-        self._seconds["answered"] += time.monotonic() - caller.begun
+        self._note_way(caller, "answered")
         self._send(caller, EXITED + b"\0")
         self._drop(caller)
 
@@ -336,7 +336,7 @@ class Resident:
         if caller.facts is None or caller.standby is None:
             return
         self._unregister(caller.streams[0])
-        self._counts["forked"] += 1
+        self._note_way(caller, "forked")
         try:
             handles = [caller.connection.fileno(), *caller.streams]
             event = EventInput(data, is_complete, is_for_hooks, self._forks_to_ask > 0)
@@ -347,6 +347,10 @@ class Resident:
             self._abandon(caller)
             return
         caller.close_handles()
+
+    def _note_way(self, caller: WarmCaller, way: str) -> None:
+        caller.way = way
+        self._counts[way] += 1
 
     def _check_client(self, caller: WarmCaller) -> None:
         # A number that another caller had a moment ago may wake us for nothing.
@@ -370,6 +374,8 @@ class Resident:
 
     def _drop(self, caller: WarmCaller) -> None:
         """Forget a caller; a fork that it did not need waits for the next one."""
+        if caller.way:
+            self._seconds[caller.way] += time.monotonic() - caller.begun
         self._callers.pop(caller.connection.fileno(), None)
         self._unregister(caller.connection.fileno())
         if caller.streams:
