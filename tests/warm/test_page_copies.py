@@ -49,7 +49,7 @@ def test_what_a_fork_has_written_to_is_found_and_copied_in_advance_by_the_next()
 
     assert _run_in_fork(write_and_look) == b"[True, False]"
 
-    def count_faults_of_writing(is_copied: bool) -> bytes:  # noqa: FBT001
+    def count_faults_of_writing(is_copied: bool) -> bytes:
         if is_copied:
             copy_pages([(start // PAGE * PAGE, size // 2)])
         before = _count_faults()

@@ -15,7 +15,7 @@ from boathook.core.verdict import Exit
 from boathook.sources.installed_line import parse_command, write_installed_line
 from boathook.warm.resident_control import list_residents, stop_residents
 from tests.scratch_project import HOOK_ENTRY
-from tests.warm.warm_harness import COLD, Client, wait_until
+from tests.warm.warm_harness import COLD, PATIENCE_SECONDS, Client, TestResident, wait_until
 
 EVENT = ("--event", "PreToolUse")
 CALL = {"tool_name": "Shell", "tool_input": {"command": "ls"}}
@@ -87,6 +87,27 @@ def test_the_commands_start_show_and_stop_it(project, state):
 def test_it_is_not_for_continuous_integration(project):
     done = project.run("warm", "start", env={"CI": "true"})
     assert (done.returncode != 0, "continuous integration" in done.stderr) == (True, True)
+
+
+def test_it_ends_with_the_last_uninstalled_agent_and_when_install_finds_it_off(project, state):
+    def run(*words: str) -> None:
+        done = project.run(*words, "--yes", "--state", state)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    project.write_hooks_toml("user", ON)
+    for host in ("codex", "gemini"):
+        run("install", host)
+    resident = TestResident(Path(state))
+    run("uninstall", "codex")
+    assert resident.find_status()
+    run("uninstall", "gemini")
+    assert resident.process.wait(PATIENCE_SECONDS) == 0
+    second = TestResident(Path(state))
+    run("install", "gemini")
+    assert second.find_status()
+    project.write_hooks_toml("user", "[hooks]\n")
+    run("install", "gemini")
+    assert second.process.wait(PATIENCE_SECONDS) == 0
 
 
 # The installed command.
