@@ -9,6 +9,9 @@ _LOCAL_TYPES = frozenset(
     (
         *("bcachefs", "btrfs", "devtmpfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs"),
         *("overlay", "proc", "ramfs", "reiserfs", "rootfs", "squashfs", "sysfs", "tmpfs", "vfat", "xfs", "zfs"),
+        # Of the kernel itself.
+        *("binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs", "fusectl"),
+        *("hugetlbfs", "mqueue", "nsfs", "pstore", "securityfs", "selinuxfs", "tracefs"),
     )
 )
 _ESCAPES = ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\"))
