@@ -26,7 +26,7 @@ def _run_in_fork(action) -> bytes:
     return answer
 
 
-def _count_faults() -> int:
+def _count_copies() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
@@ -49,15 +49,15 @@ def test_what_a_fork_has_written_to_is_found_and_copied_in_advance_by_the_next()
 
     assert _run_in_fork(write_and_look) == b"[True, False]"
 
-    def count_faults_of_writing(is_copied: bool) -> bytes:
+    def count_copies_of_writing(is_copied: bool) -> bytes:
         if is_copied:
             copy_pages([(start // PAGE * PAGE, size // 2)])
-        before = _count_faults()
+        before = _count_copies()
         for at in range(0, size // 2, PAGE):
             memory[at] = 1
-        return b"%d" % (_count_faults() - before)
+        return b"%d" % (_count_copies() - before)
 
-    counts = [int(_run_in_fork(functools.partial(count_faults_of_writing, done))) for done in (True, False)]
+    counts = [int(_run_in_fork(functools.partial(count_copies_of_writing, done))) for done in (True, False)]
     assert counts[0] * 4 < counts[1]
 
 

@@ -39,7 +39,7 @@ def own_client(project, resident, patient_client) -> Client:
 
 # Whose surroundings they are.
 
-# Joins a new session keyring, and becomes the program it is given; without one, says whether there are keyrings.
+# Joins a new session keyring, and becomes the program it is given; without one, shows whether there are keyrings.
 JOIN = """
 import ctypes, os, platform, sys
 numbers = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
@@ -177,8 +177,8 @@ def test_a_process_that_has_ended_is_not_taken_for_the_caller(project, resident)
     assert sum(resident.find_status()["refused"].values()) == 1
 
 
-# Lets the client say more after go, and then that it has said everything.
-SAYING_MORE = """
+# Lets the client send more after go, and then close its side.
+SENDING_MORE = """
 #define _GNU_SOURCE
 #include <sys/socket.h>
 static ssize_t send_more(int connection, const struct msghdr *message, int flags) {
@@ -191,9 +191,9 @@ static ssize_t send_more(int connection, const struct msghdr *message, int flags
 """
 
 
-def test_a_caller_that_says_more_after_go_is_dropped_and_does_not_keep_the_resident_busy(project, resident, tmp_path):
+def test_a_caller_that_sends_more_after_go_is_dropped_and_does_not_keep_the_resident_busy(project, resident, tmp_path):
     header = tmp_path / "more.h"
-    header.write_text(SAYING_MORE)
+    header.write_text(SENDING_MORE)
     client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-include", str(header)))
     with client.start(*EVENT, "--broken", "2") as process:
         # Its input stays open: only what it said is a reason to drop it.
