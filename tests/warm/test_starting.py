@@ -50,8 +50,9 @@ def test_a_cold_run_starts_it_where_it_is_on(project, state, patient_client):
     assert answer == (2, b"", b"no\n")
     (resident,) = list_residents(state)
     assert resident.forked == 1
-    record = json.loads(project.run("log", "--json", "--state", state).stdout.splitlines()[0])
-    assert '"path": "warm"' in project.run("log", "--json", "--state", state).stdout, record
+    records = [json.loads(line) for line in project.run("log", "--json", "--state", state).stdout.splitlines()]
+    (record,) = [one for one in records if one.get("path") == "warm"]
+    assert " ms, by the warm engine" in project.run("why", record["id"], "--state", state).stdout
 
 
 @pytest.mark.parametrize(
