@@ -3,6 +3,8 @@
 Six processes embed the engine, two start the hook entry for every event, as hosts do. Each dispatch runs one sync hook, each tenth
 also an async one. At the end: a record for every dispatch and for the end of every async hook, a chain that verifies, no process
 left, no zombie, descriptors and memory of the six as they were after their first hundred events.
+
+With --warm all eight are hosts whose events the warm engine answers; then its own descriptors, memory and forks must not grow.
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from boathook.ledger.reader import LedgerReader, verify_chain
+from boathook.warm.resident_control import list_residents
 
 ROOT = Path(__file__).resolve().parent.parent
 HOOK_ENTRY = ROOT / "src/boathook/entry/hook_entry.py"
 PROCESSES, BY_ENTRY = 8, 2
 EVERY = 10
 GROWTH_LIMIT = 16 << 20
-MARK = "BOATHOOK_SOAK"
+MARK, CLIENT, STATE = "BOATHOOK_SOAK", "BOATHOOK_SOAK_CLIENT", "BOATHOOK_SOAK_STATE"
 HOOK = """---
 name: {name}
 description: soak
@@ -41,6 +44,7 @@ def main() -> int:
     """Run the soak; give the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=10_000, help="how many events in all")
+    parser.add_argument("--warm", action="store_true", help="let the warm engine answer")
     parser.add_argument("--worker", nargs=3, metavar=("WAY", "FIRST", "COUNT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -48,10 +52,10 @@ def main() -> int:
         print(json.dumps(work(way, int(first), int(count))))
         return 0
     with tempfile.TemporaryDirectory(prefix="boathook-soak-") as folder:
-        return soak(Path(folder), options.events)
+        return soak(Path(folder), options.events, is_warm=options.warm)
 
 
-def soak(folder: Path, events: int) -> int:
+def soak(folder: Path, events: int, *, is_warm: bool) -> int:
     """Lay out a project, let the workers loose, and hold what is left against what was promised."""
     mark = uuid.uuid4().hex
     project, state = folder / "project", folder / "state" / "boathook"
@@ -62,12 +66,14 @@ def soak(folder: Path, events: int) -> int:
     )
     time.sleep(2.2)  # what is younger is not kept in the compiled catalogue
     begun = time.monotonic()
-    reports = let_loose(project, env, events)
+    resident = WarmSoak(folder, state) if is_warm else None
+    reports = let_loose(project, env | (resident.variables if resident else {}), events, "warm" if is_warm else "")
     left = settle(mark)
     seconds = time.monotonic() - begun
     faults = [error for report in reports for error in report["faults"]]
     faults += [f"still running: {process}" for process in left]
     faults += held_against(state, events)
+    faults += resident.close(events) if resident else []
     growth = max((report["growth"] for report in reports), default=0)
     print(f"{events:,} events, {events // EVERY:,} async hooks, {PROCESSES} processes: {seconds:.0f} s")
     print(f"largest growth of a process {growth / 2**20:.1f} MiB, descriptors {'flat' if not faults else 'see below'}")
@@ -75,6 +81,47 @@ def soak(folder: Path, events: int) -> int:
         print(f"FAULT: {error}")
     print("soak: nothing leaked, nothing lost" if not faults else f"soak: {len(faults)} faults")
     return int(bool(faults))
+
+
+class WarmSoak:
+    """A resident, and what it holds."""
+
+    def __init__(self, folder: Path, state: Path) -> None:
+        package, client = ROOT / "src/boathook/warm", folder / "client"
+        # A busy machine needs longer than 50 ms.
+        words = ["cc", "-O2", "-static", "-DACCEPT_MS=10000", "-o", str(client), str(package / "client.c")]
+        subprocess.run(words, check=True)
+        self.variables, self.state = {CLIENT: str(client), STATE: str(state)}, str(state)
+        argv = [sys.executable, "-I", "-S", str(package / "resident_entry.py"), "--state", str(state)]
+        self.process = subprocess.Popen(argv, env={}, start_new_session=True)
+        while not list_residents(self.state):
+            time.sleep(0.05)
+        # As after an event: two forks wait.
+        time.sleep(1)
+        self.before = self.measure()
+
+    def measure(self) -> tuple[int, int, int]:
+        """Give the descriptors, the bytes and the children of the resident."""
+        top = Path(f"/proc/{self.process.pid}")
+        size = int((top / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        children = (top / f"task/{self.process.pid}/children").read_text().split()
+        return len(list((top / "fd").iterdir())), size, len(children)
+
+    def close(self, events: int) -> list[str]:
+        """End it, and give the faults."""
+        (status,) = list_residents(self.state)
+        until = time.monotonic() + 60
+        # Each fork that waits has two descriptors, and there are at most eight of them.
+        while (after := self.measure())[0] > self.before[0] + 2 * 8 and time.monotonic() < until:
+            time.sleep(0.1)
+        growth = (after[1] - self.before[1]) / 2**20
+        print(f"resident: {status.forked:,} events in forks, refused {status.refused}, grew by {growth:.1f} MiB")
+        print(f"descriptors {self.before[0]} to {after[0]}, children {self.before[2]} to {after[2]}")
+        self.process.terminate()
+        faults = [f"the resident ended with {code}"] if (code := self.process.wait(60)) else []
+        faults += [f"the resident answered {status.forked} events"] if status.forked < events * 0.99 else []
+        faults += [f"the resident: {self.before} before, {after} after"] if after[0] > self.before[0] + 16 else []
+        return [*faults, *([f"the resident grew by {growth:.1f} MiB"] if growth > 16 else [])]
 
 
 def lay_out(project: Path) -> None:
@@ -94,13 +141,13 @@ def surroundings(folder: Path, mark: str) -> dict[str, str]:
     return {**kept, **kinds, "HOME": str(folder / "home"), MARK: mark}
 
 
-def let_loose(project: Path, env: dict[str, str], events: int) -> list[dict[str, Any]]:
+def let_loose(project: Path, env: dict[str, str], events: int, only_way: str) -> list[dict[str, Any]]:
     """Start the workers and give what each reports."""
     share = events // PROCESSES
     workers = []
     for at in range(PROCESSES):
         first, count = at * share, share if at < PROCESSES - 1 else events - share * (PROCESSES - 1)
-        way = "entry" if at < BY_ENTRY else "engine"
+        way = only_way or ("entry" if at < BY_ENTRY else "engine")
         argv = [sys.executable, __file__, "--worker", way, str(first), str(count)]
         workers.append(subprocess.Popen(argv, cwd=project, env=env, stdout=subprocess.PIPE, text=True))
     reports = []
@@ -117,7 +164,7 @@ def let_loose(project: Path, env: dict[str, str], events: int) -> list[dict[str,
 
 def work(way: str, first: int, count: int) -> dict[str, Any]:
     """Be a worker: send events, and look at oneself."""
-    send = send_by_entry if way == "entry" else send_by_engine
+    send = send_by_engine if way == "engine" else send_by_entry
     return send(range(first, first + count))
 
 
@@ -131,6 +178,8 @@ def send_by_entry(numbers: range) -> dict[str, Any]:
     """Send events as a host does."""
     faults = []
     argv = [sys.executable, "-I", "-S", str(HOOK_ENTRY), "--host", "native", "--event", "pre-tool-call"]
+    if client := os.environ.get(CLIENT):
+        argv = [client, *argv, "--state", os.environ[STATE]]
     for number in numbers:
         done = subprocess.run(
             argv, input=json.dumps(event(number)).encode(), capture_output=True, timeout=60, check=False

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from boathook.warm.warm_folder import MAX_RESIDENTS, bind_socket, list_sockets, make_warm_folder
+from boathook.warm.warm_folder import MAX_RESIDENTS, bind_socket, has_place, list_sockets, make_warm_folder
 from tests.warm.warm_harness import PATIENCE_SECONDS, Client, TestResident, is_running, wait_until
 
 CALL = {"tool_name": "Shell", "tool_input": {"command": "make deploy"}}
@@ -52,7 +52,7 @@ def own_client(project, resident, patient_client) -> Client:
 
 
 def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(project, own_client, resident):
-    project.write_hook("guard", script=BLOCK, fields={"matcher": "{pattern: deploy}"})
+    project.write_hook("guard", script=f"sleep 0.05; {BLOCK}", fields={"matcher": "{pattern: deploy}"})
     folder = os.stat(project.hooks_folder("user") / "guard")
     wait_until(lambda: time.time() - folder.st_ctime > 2.2)
     own_client.run({"tool_name": "Read"}, "--event", "Notification")
@@ -60,6 +60,8 @@ def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(pr
     assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
     status = resident.find_status()
     assert (status["answered"], status["forked"]) == (1, 2)
+    # An event with a hook takes at least as long as the hook.
+    assert status["seconds"]["forked"] > 0.05
     assert '"decision": "block"' in project.run("log", "--json").stdout
 
 
@@ -427,15 +429,16 @@ def test_a_second_resident_in_the_same_place_ends_at_once(project, resident):
 
 def test_there_are_at_most_four_and_what_a_crash_left_behind_is_removed(tmp_path):
     folder = make_warm_folder(str(tmp_path))
-    listeners = [bind_socket(folder, f"boot0000-{number}.socket", 8) for number in range(MAX_RESIDENTS)]
-    assert all(listeners)
-    assert bind_socket(folder, "boot0000-5.socket", 8) is None
+    listeners = []
+    for number in range(MAX_RESIDENTS):
+        assert has_place(folder, f"boot0000-{number}.socket")
+        listeners.append(bind_socket(folder, f"boot0000-{number}.socket", 8))
+    assert not has_place(folder, "boot0000-5.socket")
     for listener in listeners[:2]:
         listener.close()
-    fifth = bind_socket(folder, "boot0000-5.socket", 8)
-    assert fifth
-    assert list_sockets(folder) == [f"boot0000-{number}.socket" for number in (2, 3, 5)]
-    for listener in (*listeners[2:], fifth):
+    assert has_place(folder, "boot0000-5.socket")
+    assert list_sockets(folder) == [f"boot0000-{number}.socket" for number in (2, 3)]
+    for listener in listeners[2:]:
         listener.close()
     os.close(folder)
 

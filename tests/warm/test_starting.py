@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from boathook.core.verdict import Exit
 from boathook.sources.installed_line import parse_command, write_installed_line
 from boathook.warm.resident_control import list_residents, stop_residents
 from tests.scratch_project import HOOK_ENTRY
-from tests.warm.warm_harness import COLD, Client, wait_until
+from tests.warm.warm_harness import COLD, PATIENCE_SECONDS, Client, TestResident, wait_until
 
 EVENT = ("--event", "PreToolUse")
 CALL = {"tool_name": "Shell", "tool_input": {"command": "ls"}}
@@ -48,8 +50,9 @@ def test_a_cold_run_starts_it_where_it_is_on(project, state, patient_client):
     assert answer == (2, b"", b"no\n")
     (resident,) = list_residents(state)
     assert resident.forked == 1
-    record = json.loads(project.run("log", "--json", "--state", state).stdout.splitlines()[0])
-    assert '"path": "warm"' in project.run("log", "--json", "--state", state).stdout, record
+    records = [json.loads(line) for line in project.run("log", "--json", "--state", state).stdout.splitlines()]
+    (record,) = [one for one in records if one.get("path") == "warm"]
+    assert " ms, by the warm engine" in project.run("why", record["id"], "--state", state).stdout
 
 
 @pytest.mark.parametrize(
@@ -87,6 +90,27 @@ def test_it_is_not_for_continuous_integration(project):
     assert (done.returncode != 0, "continuous integration" in done.stderr) == (True, True)
 
 
+def test_it_ends_with_the_last_uninstalled_agent_and_when_install_finds_it_off(project, state):
+    def run(*words: str) -> None:
+        done = project.run(*words, "--yes", "--state", state)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    project.write_hooks_toml("user", ON)
+    for host in ("codex", "gemini"):
+        run("install", host)
+    resident = TestResident(Path(state))
+    run("uninstall", "codex")
+    assert resident.find_status()
+    run("uninstall", "gemini")
+    assert resident.process.wait(PATIENCE_SECONDS) == 0
+    second = TestResident(Path(state))
+    run("install", "gemini")
+    assert second.find_status()
+    project.write_hooks_toml("user", "[hooks]\n")
+    run("install", "gemini")
+    assert second.process.wait(PATIENCE_SECONDS) == 0
+
+
 # The installed command.
 
 WORDS = [
@@ -122,17 +146,21 @@ def test_the_line_with_a_client_is_ours_and_no_other_is():
 def run_line(client: str, project) -> tuple[int, bytes, bytes]:
     line = make_line(client).replace("'/s p/state'", shlex.quote(str(project.state)))
     line = line.replace("--host claude", "--host native")
-    done = subprocess.run(
-        ["sh", "-c", line],
-        input=json.dumps(CALL).encode(),
-        capture_output=True,
-        cwd=project.path,
-        env=project.environment,
-    )
-    return done.returncode, done.stdout, done.stderr
+    data = json.dumps(CALL).encode()
+    settings = {"input": data, "capture_output": True, "cwd": project.path, "env": project.environment}
+    shells = [shell for shell in ("sh", "bash", "zsh", "fish") if shutil.which(shell)]
+    runs = [subprocess.run([shell, "-c", line], **settings) for shell in shells]
+    # A shell may report that the client was killed, before anything else.
+    answers = {(done.returncode, done.stdout, done.stderr[-3:]) for done in runs}
+    assert len(answers) == 1
+    return answers.pop()
 
 
-def test_the_line_works_with_the_client_without_it_and_with_an_empty_one(project, hasty_client, tmp_path):
+# Programs that cannot run: for another machine, without their interpreter, of no kind at all.
+DAMAGES = (b"\x7fELF\x01\x02\x01" + bytes(200), b"#!/nowhere\n", b"exit 1\n", bytes(100))
+
+
+def test_the_line_works_with_the_client_without_it_and_with_one_that_cannot_run(project, hasty_client, tmp_path):
     project.write_hook("guard", script="echo no >&2; exit 2")
     folder = tmp_path / "boathook/warm"
     folder.mkdir(parents=True)
@@ -141,6 +169,10 @@ def test_the_line_works_with_the_client_without_it_and_with_an_empty_one(project
     client.write_bytes(b"")
     client.chmod(0o755)
     assert run_line(str(client), project) == (2, b"", b"no\n")
+    whole = Path(hasty_client).read_bytes()
+    for damaged in (*DAMAGES, *(whole[:size] for size in (1, 64, 4096, len(whole) // 2, len(whole) - 20_000))):
+        client.write_bytes(damaged)
+        assert run_line(str(client), project) == (2, b"", b"no\n"), len(damaged)
     client.unlink()
     os.link(hasty_client, client)
     assert run_line(str(client), project) == (2, b"", b"no\n")

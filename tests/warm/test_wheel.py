@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from boathook.entry.surroundings import PROTOCOL
 from hatch_build import WITHOUT_CLIENT_VARIABLE, build_client
 from tests.warm.warm_harness import PACKAGE, Client, TestResident, wait_for_age, wait_until
 
@@ -49,7 +50,7 @@ def test_with_a_compiler_the_wheel_is_for_this_machine_and_has_a_client_that_wor
     assert wheel.name.endswith(f"-py3-none-{sysconfig.get_platform().replace('-', '_')}.whl")
     python = install_wheel(wheel, tmp_path / "environment")
     (client,) = (tmp_path / "environment").glob("lib/python*/site-packages/boathook/warm/client")
-    assert subprocess.run([str(client), "--version"], capture_output=True).stdout == b"boathook warm 1\n"
+    assert subprocess.run([str(client), "--version"], capture_output=True).stdout == PROTOCOL + b"\n"
     project.write_hook("guard", script="echo no >&2; exit 2")
     wait_for_age(client.parent.parent)
     resident = TestResident(project.state, package=client.parent.parent, python=python)

@@ -28,6 +28,7 @@ MAGIC = b"boathook compiled catalogue\n"
 # are watched (see `write_compiled`). To import the version itself would take longer.
 VERSION = (FORMAT, __file__, sys.hexversion, sys.implementation.cache_tag)
 MAX_NAME_BYTES = 240
+MAX_SEARCHED_WORDS = 200
 O_FLAGS = system.O_RDONLY | system.O_CLOEXEC | system.O_NOFOLLOW | system.O_NONBLOCK
 
 
@@ -206,19 +207,24 @@ def may_match_tool(rows: "Iterable[tuple[Any, ...]]", tool: str) -> bool:
     )
 
 
-def may_match(rows: "Iterable[tuple[Any, ...]]", tool: str, text: str, gram: int) -> bool:
+def may_match(rows: "Iterable[tuple[Any, ...]]", tools: "tuple[str, ...]", text: str, gram: int) -> bool:
     """Whether any hook can match; a "no" is certain, because the words are what every match needs (see `core.prefilter`)."""
     grams: set[str] | None = None
     for row in rows:
-        if not may_match_tool((row,), tool):
+        if not any(may_match_tool((row,), tool) for tool in tools):
             continue
         words = row[2]
         if words is None:
             return True
         index, short = words
-        if grams is None:
-            grams = {text[at : at + gram] for at in range(len(text) - gram + 1)}
-        found = [word for key in grams & index.keys() for word in index[key]]
+        # To look for a few words is quicker than to list all parts of a text.
+        if len(index) < MAX_SEARCHED_WORDS and len(index) * 8 < len(text):
+            keys = [key for key in index if key in text]
+        else:
+            if grams is None:
+                grams = {text[at : at + gram] for at in range(len(text) - gram + 1)}
+            keys = [*(grams & index.keys())]
+        found = [word for key in keys for word in index[key]]
         if any(word in text for word in (*found, *short)):
             return True
     return False

@@ -37,6 +37,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.sources.double_hooks import find_converted_hooks, find_double_hooks
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.locations import CACHE_FOLDER, CONFIG_FOLDER, read_environment, resolve_folder
+from boathook.warm.resident_control import stop_residents
 
 _MAX_SHOWN_FILES = 3
 # Hooks in these states never run, so it does not matter what an agent lacks for them.
@@ -139,6 +140,8 @@ def _install_in(setup: Setup, options: InstallOptions) -> int:
     is_done = not is_refused and not is_dry and _apply(plan, registry, yes=options.yes, is_install=True)
     if plan.is_empty and not is_dry:
         adopt_installation(plan, registry)
+    if not target.is_warm and not is_dry:
+        stop_residents(registry.state)
     if options.as_json:
         about = _plan_to_json(plan, "install", is_done=is_done)
         print_json({**about, "todo": list_install_steps(plan), "unsupported": unsupported})

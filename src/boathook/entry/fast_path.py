@@ -50,8 +50,14 @@ if TYPE_CHECKING:
     from boathook.entry.options import Options
 
 
-def enter(args: "list[str]", data: "bytes | None" = None, leave: "Callable[[int], object] | None" = None) -> "NoReturn":
-    """Answer one event; the warm engine has read the input already, and leaves in its own way."""
+def enter(
+    args: "list[str]",
+    data: "bytes | None" = None,
+    leave: "Callable[[int], object] | None" = None,
+    *,
+    is_for_hooks: bool = False,
+) -> "NoReturn":
+    """Answer one event. The warm engine has read the input already, may know that hooks are wanted, and leaves in its own way."""
     if args[:1] == ["--supervise"]:
         _find_libraries()
         from boathook.assembly import supervise_async_hook
@@ -70,7 +76,9 @@ def enter(args: "list[str]", data: "bytes | None" = None, leave: "Callable[[int]
             data = _read_all()
     except KeyboardInterrupt:
         leave(130)
-    answer = find_answer(options, data) if options is not None and data is not None else None
+    answer = None
+    if options is not None and data is not None and not is_for_hooks:
+        answer = find_answer(options, data)
     if answer is not None and _write(answer):
         leave(0)
     _find_libraries()
@@ -378,7 +386,7 @@ def _may_be_wanted(
     whole = dumps(tool_input)
     text = "\n".join((*iter_leaves(tool_input), whole))
     gram = compiled.head["gram"]
-    return len(whole) > MAX_TEXT_CHARS or any(may_match(rows, tool, text, gram) for tool in tools)
+    return len(whole) > MAX_TEXT_CHARS or may_match(rows, tools, text, gram)
 
 
 def _may_match_fields(row: "tuple[Any, ...]", fields: "dict[str, Any]") -> bool:

@@ -1,16 +1,18 @@
 """What surrounds a process and what a fork of another process cannot take over (Linux); see docs/adr/0038-warm-engine.md."""
 
-# `warm/client.c` does the same in C: a change here needs one there, and tests/warm/test_client.py compares them.
+# `warm/client.c` does the same in C: a change here needs one there. Both reach the same resident only if they agree.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os as system
+    from typing import Any
 else:
     import posix as system
 
 # What client and resident say to each other: the protocol with the key, an offer to answer, go (with the three streams), a
 # handle on the process that answers, its exit code, the signal that ended it.
-PROTOCOL = b"boathook warm 1"
+PROTOCOL = b"boathook warm 2"
+ASK_STATUS, ASK_STOP = PROTOCOL + b" status", PROTOCOL + b" stop"
 OFFER, GO, STARTED, EXITED, KILLED = b"O", b"G", b"S", b"E", b"K"
 # The resident's memory file whose name has the key: only a process that may look at the resident can read it.
 KEY_HANDLE, KEY_PREFIX, KEY_CHARS = 9, "boathook-", 32
@@ -25,7 +27,10 @@ STATUS_LINES = (
 SCHEDULING_FIELDS = (16, 37, 38)
 MAX_PROCESS_FILE_BYTES = 1 << 14
 BOOT_CHARS = 8
-EINVAL = 22
+EINVAL, EPERM = 22, 1
+# The number of the call `keyctl` by machine, and its arguments for the number of the session keyring.
+KEYCTL_NUMBERS = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
+SESSION_KEYRING = (0, -3, 0)
 
 
 def open_process(pid: int) -> int:
@@ -48,15 +53,29 @@ def read_surroundings(process: int, status: bytes = b"") -> bytes:
     parts = [
         b"%s=%s\n" % (name.encode(), system.readlink(f"ns/{name}", dir_fd=process).encode()) for name in NAMESPACES
     ]
-    root = system.stat("root", dir_fd=process)
-    parts.append(b"root=%d:%d\n" % (root.st_dev, root.st_ino))
+    parts.append(_read_root(process))
     parts += [read_process_file(process, name) for name in ("cgroup", "oom_score_adj")]
     parts.append(_read_label(process))
     lines = (status or read_process_file(process, "status")).split(b"\n")
+    # Two filters cannot be compared.
+    if b"Seccomp:\t2" in lines:
+        raise OSError(EPERM, "a process with a seccomp filter needs a process of its own")
     parts += [line + b"\n" for line in lines if line.startswith(STATUS_LINES)]
     fields = read_process_file(process, "stat").rpartition(b")")[2].split()
     parts += [fields[at] + b"\n" for at in SCHEDULING_FIELDS]
     return b"".join(parts)
+
+
+def _read_root(process: int) -> bytes:
+    """Return the root folder and its mount: the same folder may be mounted twice, with other rights and other folders in it."""
+    handle = system.open("root", system.O_PATH | system.O_DIRECTORY | system.O_CLOEXEC, dir_fd=process)
+    try:
+        found = system.fstat(handle)
+        lines = read_process_file(process, f"/proc/self/fdinfo/{handle}").split(b"\n")
+    finally:
+        system.close(handle)
+    mount, *_ = [line for line in lines if line.startswith(b"mnt_id:")]
+    return b"root=%d:%d %s\n" % (found.st_dev, found.st_ino, mount)
 
 
 def _read_label(process: int) -> bytes:
@@ -90,10 +109,26 @@ def name_socket(python: str, entry: str, surroundings: bytes) -> str:
     paths = (python, entry, entry.removesuffix("entry/hook_entry.py") + "version.py")
     boot = _read_boot()
     text = PROTOCOL + b"\n" + boot + b"".join([_stamp_file(path) for path in paths]) + surroundings
+    # The kernel shows it only to the process itself, so processes with another one must not find each other.
+    text += b"keyring=%d\n" % find_session_keyring()
     number = 0xCBF29CE484222325
     for byte in text:
         number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"{boot[:BOOT_CHARS].decode()}-{number:016x}.socket"
+
+
+def find_session_keyring() -> int:
+    """Return the number of this process's session keyring, -1 if there are none; OSError if it cannot be asked."""
+    number = KEYCTL_NUMBERS.get(system.uname().machine)
+    if number is None:
+        raise OSError(EINVAL, "no known way to find the session keyring")
+    # The module behind `ctypes`, which takes as long to import as an interpreter to start.
+    import _ctypes  # pyright: ignore[reportMissingImports]
+
+    library: Any = None
+    call = _ctypes.dlsym(_ctypes.dlopen(library, 0), "syscall")
+    found: int = _ctypes.call_function(call, (number, *SESSION_KEYRING))
+    return found
 
 
 def _stamp_file(path: str) -> bytes:

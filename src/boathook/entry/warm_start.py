@@ -46,6 +46,8 @@ def _is_wanted(state: str) -> bool:
         is_recent = 0 <= time.time() - system.stat(folder).st_mtime < RETRY_SECONDS
     except FileNotFoundError:
         system.mkdir(folder, 0o700)
+        # The mask of a caller may be anything.
+        system.chmod(folder, 0o700)
         return True
     if not is_recent:
         system.utime(folder)

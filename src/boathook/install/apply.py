@@ -16,6 +16,7 @@ from boathook.install.plan import FileChange, InstallPlan, can_restore, read_hos
 from boathook.install.registry import Installation, InstalledFile, InstallRegistry, hash_bytes
 from boathook.system.files import may_exist
 from boathook.version import __version__
+from boathook.warm.resident_control import stop_residents
 
 
 def apply_plan(plan: InstallPlan, registry: InstallRegistry, *, is_install: bool) -> None:
@@ -43,6 +44,9 @@ def apply_plan(plan: InstallPlan, registry: InstallRegistry, *, is_install: bool
                 remove_empty_folder(folder)
             copies = [record.before for change in restorable if (record := records[change.path])]
             registry.remove_copies([name for name in copies if name])
+    if not is_install and not registry.read():
+        # No agent asks it any more.
+        stop_residents(registry.state)
 
 
 @contextlib.contextmanager

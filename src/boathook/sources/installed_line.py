@@ -23,8 +23,12 @@ _ONE_WORD, _WORDS = re.compile(_WORD, re.ASCII), re.compile(rf"{_WORD}(?: {_WORD
 _QUOTES = re.compile(r"""'([^']*)'|"(')\"""")
 _GUARD = re.compile(r'\[ -n "\$[A-Z_]+" \] && exit 0; ')
 _TESTS = re.compile(rf"(?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII)
+# Whether the client runs at all: it may be for another machine, or cut off. A shell that cannot start what it is to become
+# ends, and with it the block of a hook; sh takes such a file for a script.
+_TRIAL = "--version </dev/null >/dev/null 2>&1"
 _CLIENT_CALL = re.compile(
-    rf"\[ -x ({_WORD}) \] && \[ -s {_WORD} \] && (?:\[ -[xsr] {_WORD} \] && ){{4}}exec ", re.ASCII
+    rf"\[ -x ({_WORD}) \] && \[ -s {_WORD} \] && {_WORD} {re.escape(_TRIAL)} && (?:\[ -[xsr] {_WORD} \] && ){{4}}exec ",
+    re.ASCII,
 )
 _NEXT_CALL = "; [ -x "
 _CLIENT_PATH = re.compile(r".*/boathook/warm/client", re.DOTALL)
@@ -51,7 +55,8 @@ def write_installed_line(words: list[str], fallback: Exit, unless_variable: str 
 
 def _write_client_call(client: str, words: list[str]) -> str:
     program = shlex.quote(client)
-    return f"[ -x {program} ] && [ -s {program} ] && {_write_tests(words)}{program} {shlex.join(words)}; "
+    can_run = f"[ -x {program} ] && [ -s {program} ] && {program} {_TRIAL} && "
+    return f"{can_run}{_write_tests(words)}{program} {shlex.join(words)}; "
 
 
 def _write_tests(words: list[str]) -> str:

@@ -12,10 +12,12 @@ import struct
 import sys
 
 from boathook.core.value import Value
+from boathook.entry.run_once import read_all
 from boathook.entry.surroundings import SO_PEERPIDFD, open_process, read_process_file, read_surroundings
 from boathook.process.supervisor import HOOK_ENTRY
 
 _MAX_ENVIRON_BYTES = 16 << 20
+_FIRST_ENVIRON_BYTES = 1 << 14
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 # A fresh interpreter would load other libraries or allocate in another way.
 _LOADER_VARIABLES = (b"LD_", b"MALLOC_", b"GLIBC_TUNABLES")
@@ -24,44 +26,92 @@ _PLAIN_LOCALES = (b"", b"C", b"POSIX")
 _COERCED_LOCALE = bytes(os.environb.get(b"LC_CTYPE", b""))
 # A fork of the resident has more in memory than a fresh interpreter would.
 _MEMORY_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+# The C library keeps these for itself, so a fork cannot block or ignore them.
+_LIBRARY_SIGNALS = (32, 33)
 
 
 class CallerRefused(Exception):
     """A caller needs a process of its own; the text says why."""
 
 
+class CallerEnvironment:
+    """The variables of a caller, in memory that can be wiped: nothing of them may stay in the resident."""
+
+    def __init__(self, handle: int) -> None:
+        size = _FIRST_ENVIRON_BYTES
+        # A zero before the first variable, and one after the last.
+        self._data = bytearray(size)
+        while (used := self._read(handle)) > size - 2:
+            self.wipe()
+            size *= 4
+            if size > _MAX_ENVIRON_BYTES:
+                raise ValueError("too many variables")
+            self._data = bytearray(size)
+        self._end = used + 2
+
+    def _read(self, handle: int) -> int:
+        # Straight into the buffer, so that there is no other copy.
+        with memoryview(self._data) as view, view[1:] as part:
+            return os.preadv(handle, [part], 0)
+
+    def get(self, name: bytes, default: bytes = b"") -> bytes:
+        # As the interpreter does: the first one counts.
+        at = self._data.find(b"\0%b=" % name, 0, self._end)
+        if at < 0:
+            return default
+        start = at + len(name) + 2
+        return bytes(self._data[start : self._data.index(0, start)])
+
+    def has_prefix(self, prefix: bytes) -> bool:
+        return self._data.find(b"\0" + prefix, 0, self._end) >= 0
+
+    def wipe(self) -> None:
+        self._data[:] = bytes(len(self._data))
+
+
 class CallerFacts(Value):
-    """What a fork takes over from a caller; `folder` is a handle on its working directory."""
+    """What a fork takes over from a caller. `process` is a handle on its /proc, `variables` one on its environment."""
 
     pid: int
     args: list[str]
-    env: dict[bytes, bytes]
-    folder: int
+    env: CallerEnvironment
+    # What LC_CTYPE is set to, b"" if it stays.
+    locale_name: bytes
+    folder: str
     umask: int
     blocked: tuple[int, ...]
     ignored: tuple[int, ...]
     limits: tuple[tuple[int, tuple[int, int]], ...]
+    process: int
+    variables: int
+
+    def close(self) -> None:
+        self.env.wipe()
+        os.close(self.process)
+        os.close(self.variables)
 
 
-def examine_caller(connection: socket.socket) -> CallerFacts:
+def examine_caller(connection: socket.socket, own_surroundings: bytes) -> CallerFacts:
     """Return the facts about the process at the other end; CallerRefused if a fork of this one cannot stand in for it."""
     pid, pidfd = _identify_peer(connection)
+    handles: list[int] = []
     try:
-        process = open_process(pid)
-        try:
-            facts = _read_facts(pid, process)
-            # The number was this process's when /proc was opened, because it is so even now.
-            if has_process_ended(pidfd):
-                os.close(facts.folder)
-                raise CallerRefused("the caller has ended")
-            return facts
-        finally:
-            os.close(process)
-    except (OSError, ValueError, LookupError) as error:
+        handles.append(open_process(pid))
+        facts = _read_facts(pid, handles, own_surroundings)
+        # The number was this process's when /proc was opened, because it is so even now.
+        if has_process_ended(pidfd):
+            facts.env.wipe()
+            raise CallerRefused("the caller has ended")
+    except (OSError, ValueError, LookupError, CallerRefused) as error:
+        for handle in handles:
+            os.close(handle)
+        if isinstance(error, CallerRefused):
+            raise
         cause = error.strerror if isinstance(error, OSError) else type(error).__name__
         raise CallerRefused(f"/proc cannot be read: {cause}") from None
     finally:
         os.close(pidfd)
+    return facts
 
 
 def is_own_user(connection: socket.socket) -> bool:
@@ -91,29 +141,34 @@ def has_process_ended(pidfd: int) -> bool:
     return bool(poll.poll(0))
 
 
-def _read_facts(pid: int, process: int) -> CallerFacts:
-    own = open_process(os.getpid())
-    try:
-        status = read_process_file(process, "status")
-        if read_surroundings(process, status) != read_surroundings(own):
-            raise CallerRefused("other surroundings (namespaces, cgroup, rights, scheduling)")
-    finally:
-        os.close(own)
+def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> CallerFacts:
+    process = handles[0]
+    status = read_process_file(process, "status")
+    if read_surroundings(process, status) != own_surroundings:
+        raise CallerRefused("other surroundings (namespaces, cgroup, rights, scheduling)")
     args = _find_arguments(read_process_file(process, "cmdline", _MAX_ENVIRON_BYTES))
-    env = _parse_environment(read_process_file(process, "environ", _MAX_ENVIRON_BYTES))
-    _check_environment(env)
-    _coerce_locale(env)
-    lines = dict(line.split(b":\t", 1) for line in status.split(b"\n") if b":\t" in line)
-    return CallerFacts(
-        pid,
-        args,
-        env,
-        limits=_read_limits(pid),
-        umask=int(lines[b"Umask"], 8),
-        blocked=_list_signals(lines[b"SigBlk"]),
-        ignored=_list_signals(lines[b"SigIgn"]),
-        folder=os.open("cwd", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=process),
-    )
+    blocked, ignored = _list_signals(_find_line(status, b"SigBlk")), _list_signals(_find_line(status, b"SigIgn"))
+    if any(number in blocked or number in ignored for number in _LIBRARY_SIGNALS):
+        raise CallerRefused("signals that the C library keeps for itself are blocked or ignored")
+    limits = _read_limits(pid)
+    # The name alone: to open a folder may take for ever, if its file system hangs.
+    folder = os.readlink("cwd", dir_fd=process)
+    handles.append(os.open("environ", os.O_RDONLY | os.O_CLOEXEC, dir_fd=process))
+    env = CallerEnvironment(handles[1])
+    try:
+        _check_environment(env)
+    except CallerRefused:
+        env.wipe()
+        raise
+    umask = int(_find_line(status, b"Umask"), 8)
+    return CallerFacts(pid, args, env, _find_locale(env), folder, umask, blocked, ignored, limits, *handles)
+
+
+def _find_line(status: bytes, name: bytes) -> bytes:
+    before, found, after = status.partition(b"\n%b:\t" % name)
+    if not found:
+        raise LookupError(before[:0])
+    return after.partition(b"\n")[0]
 
 
 def _find_arguments(data: bytes) -> list[str]:
@@ -127,21 +182,24 @@ def _find_arguments(data: bytes) -> list[str]:
     return args
 
 
-def _parse_environment(data: bytes) -> dict[bytes, bytes]:
+def read_variables(handle: int, locale_name: bytes) -> dict[bytes, bytes]:
+    """Return the environment of a caller as an interpreter that it starts would have it."""
     env: dict[bytes, bytes] = {}
-    for entry in data.split(b"\0"):
+    for entry in read_all(handle).split(b"\0"):
         name, equals, value = entry.partition(b"=")
         # As the interpreter does: the first one counts.
         if equals:
             env.setdefault(name, value)
+    if locale_name:
+        env[b"LC_CTYPE"] = locale_name
     return env
 
 
-def _coerce_locale(env: dict[bytes, bytes]) -> None:
-    """Set LC_CTYPE as an interpreter does at its start if there is no locale that works (PEP 538): hooks inherit it."""
-    name = env.get(b"LC_CTYPE") or env.get(b"LANG") or b""
-    if not env.get(b"LC_ALL") and _COERCED_LOCALE and (name in _PLAIN_LOCALES or not _is_known_locale(name)):
-        env[b"LC_CTYPE"] = _COERCED_LOCALE
+def _find_locale(env: CallerEnvironment) -> bytes:
+    """Return the LC_CTYPE that an interpreter sets at its start if there is no locale that works (PEP 538): hooks inherit it."""
+    name = env.get(b"LC_CTYPE") or env.get(b"LANG")
+    is_coerced = not env.get(b"LC_ALL") and (name in _PLAIN_LOCALES or not _is_known_locale(name))
+    return _COERCED_LOCALE if is_coerced else b""
 
 
 @functools.lru_cache(maxsize=32)
@@ -156,17 +214,18 @@ def _is_known_locale(name: bytes) -> bool:
         locale.setlocale(locale.LC_CTYPE, own)
 
 
-def _check_environment(env: dict[bytes, bytes]) -> None:
+def _check_environment(env: CallerEnvironment) -> None:
     if env.get(b"CI"):
         raise CallerRefused("continuous integration (the variable CI)")
-    if any(name.startswith(_LOADER_VARIABLES) for name in env):
+    if any(map(env.has_prefix, _LOADER_VARIABLES)):
         raise CallerRefused("variables that change the interpreter")
-    name = env.get(b"LC_ALL") or env.get(b"LC_CTYPE") or env.get(b"LANG") or b""
+    name = env.get(b"LC_ALL") or env.get(b"LC_CTYPE") or env.get(b"LANG")
     is_utf8 = name.partition(b".")[2].lower().replace(b"-", b"").startswith(b"utf8")
     if name not in _PLAIN_LOCALES and not is_utf8:
         raise CallerRefused("a locale that is not UTF-8")
 
 
+@functools.lru_cache(maxsize=32)
 def _list_signals(mask: bytes) -> tuple[int, ...]:
     bits = int(mask, 16)
     return tuple(number for number in range(1, 65) if bits >> (number - 1) & 1)

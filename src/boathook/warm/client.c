@@ -24,10 +24,13 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+#ifndef SYS_keyctl
+#error the session keyring cannot be found on this machine
+#endif
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
-#define PROTOCOL "boathook warm 1"
+#define PROTOCOL "boathook warm 2"
 #define KEY_LINK "fd/9"
 #define KEY_PREFIX "/memfd:boathook-"
 #define KEY_CHARS 32
@@ -92,9 +95,12 @@ static void add_status(struct text *text, int process) {
         return;
     }
     buffer[size] = 0;
-    for (char *line = buffer, *end; (end = strchr(line, '\n')); line = end + 1)
+    for (char *line = buffer, *end; (end = strchr(line, '\n')); line = end + 1) {
+        /* Two filters cannot be compared. */
+        if (!strncmp(line, "Seccomp:\t2", strlen("Seccomp:\t2"))) text->failed = 1;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             if (!strncmp(line, names[i], strlen(names[i]))) add(text, line, end + 1 - line);
+    }
 }
 
 static void add_scheduling(struct text *text, int process) {
@@ -114,6 +120,23 @@ static void add_scheduling(struct text *text, int process) {
         if (at == 16 || at == 37 || at == 38) add_format(text, "%s\n", word);
 }
 
+/* The root folder and its mount: the same folder may be mounted twice. */
+static void add_root(struct text *text, int process) {
+    char path[64], buffer[4096] = "";
+    struct stat root;
+    int handle = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", handle);
+    ssize_t size = handle < 0 || fstat(handle, &root) ? -1 : read_file(AT_FDCWD, path, buffer, sizeof buffer - 1);
+    char *mount = size < 0 ? NULL : strstr(buffer, "mnt_id:");
+    close(handle);
+    if (!mount) {
+        text->failed = 1;
+        return;
+    }
+    add_format(text, "root=%llu:%llu %.*s\n", (unsigned long long)root.st_dev, (unsigned long long)root.st_ino,
+               (int)strcspn(mount, "\n"), mount);
+}
+
 /* Everything that a fork cannot take over: see read_surroundings in entry/surroundings.py. */
 static void add_surroundings(struct text *text, int process) {
     static const char *const names[] = {"cgroup", "ipc", "mnt", "net", "pid", "pid_for_children", "time",
@@ -128,12 +151,7 @@ static void add_surroundings(struct text *text, int process) {
         }
         add_format(text, "%s=%.*s\n", names[i], (int)size, link);
     }
-    struct stat root;
-    if (fstatat(process, "root", &root, 0)) {
-        text->failed = 1;
-        return;
-    }
-    add_format(text, "root=%llu:%llu\n", (unsigned long long)root.st_dev, (unsigned long long)root.st_ino);
+    add_root(text, process);
     add_file(text, process, "cgroup");
     add_file(text, process, "oom_score_adj");
     char label[1 << 14];
@@ -170,6 +188,8 @@ static int name_socket(char *name, size_t size, char **cold, const struct text *
     add_stamp(&text, cold[3]);
     add_stamp(&text, version);
     add(&text, own->data, own->size);
+    /* The session keyring, which the kernel shows only to the process itself: 0 is KEYCTL_GET_KEYRING_ID. */
+    add_format(&text, "keyring=%d\n", (int)syscall(SYS_keyctl, 0, -3, 0));
     unsigned long long number = 0xcbf29ce484222325ULL;
     for (size_t i = 0; i < text.size; i++) number = (number ^ (unsigned char)text.data[i]) * 0x100000001b3ULL;
     snprintf(name, size, "%.8s-%016llx.socket", text.data + boot, number);
@@ -391,7 +411,7 @@ static int take_signals(sigset_t *ignored, sigset_t *before) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 2 && !strcmp(argv[1], "--version")) return puts(PROTOCOL) < 0;
+    if (argc == 2 && !strcmp(argv[1], "--version")) return puts(PROTOCOL) < 0 || fflush(stdout);
     if (argc < 5) return 2;
     char **cold = argv + 1;
     int connection = ask_resident(cold);

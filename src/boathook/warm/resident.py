@@ -12,14 +12,16 @@ import select
 import signal
 import socket
 import stat
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boathook.entry.fast_path import find_answer, read_fast_options
-from boathook.entry.surroundings import EXITED, GO, KILLED, OFFER, PROTOCOL
+from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
 from boathook.warm.caller_facts import CallerRefused, examine_caller, is_own_user
-from boathook.warm.standby import fork_standby
+from boathook.warm.mount_watch import MountWatch
+from boathook.warm.standby import EventInput, fork_standby
 from boathook.warm.warm_folder import identify_socket, remove_socket
 
 if TYPE_CHECKING:
@@ -27,14 +29,16 @@ if TYPE_CHECKING:
 
     from boathook.entry.options import Options
     from boathook.warm.caller_facts import CallerFacts
+    from boathook.warm.page_copies import Ranges
     from boathook.warm.source_watch import SourceWatch
     from boathook.warm.standby import Standby
 
-ASK_STATUS, ASK_STOP = PROTOCOL + b" status", PROTOCOL + b" stop"
 IDLE_SECONDS = 15 * 60.0
 BACKLOG = 128
 _MAX_CALLERS = 64
 _HANDLES_PER_CALLER = 8
+# The first event of a project has no compiled catalogue yet, so it writes to other memory.
+_ASKED_FORKS = 2
 _READY_STANDBYS, _MAX_STANDBYS = 2, 8
 # How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
@@ -62,23 +66,35 @@ class WarmCaller:
         self.data = b""
         self.is_running = False
         self.begun = 0.0
+        # "answered" or "forked", as soon as that is known.
+        self.way = ""
 
     def close_handles(self) -> None:
         """Close what is the caller's, except for the connection."""
-        handles = [*self.streams, *([self.facts.folder] if self.facts else [])]
+        streams, facts = self.streams, self.facts
         self.streams, self.facts, self.data = [], None, b""
-        for handle in handles:
+        for handle in streams:
             os.close(handle)
+        if facts is not None:
+            facts.close()
 
 
 class Resident:
-    def __init__(self, listener: socket.socket, folder: int, name: str, key: bytes, watch: SourceWatch) -> None:
+    def __init__(
+        self, listener: socket.socket, folder: int, name: str, key: bytes, watch: SourceWatch, surroundings: bytes
+    ) -> None:
         self._listener, self._folder, self._name, self._key, self._watch = listener, folder, name, key, watch
+        # Those of the moment are compared by the client.
+        self._surroundings = surroundings
+        self._mounts = MountWatch(sys.executable, os.readlink(f"/proc/self/fd/{folder}"))
         self._identity = identify_socket(folder, name)
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
         self._callers: dict[int, WarmCaller] = {}
         self._free: list[Standby] = []
+        # The memory that forks write to; the first ones say which it is.
+        self._pages: Ranges = []
+        self._forks_to_ask = _ASKED_FORKS
         self._is_ending = False
         self._last_event = self._last_look = time.monotonic()
         self._started = time.time()
@@ -94,6 +110,7 @@ class Resident:
         """Answer callers until there is a reason to end, and all of them have their answers."""
         self._catch_signals()
         self._register(self._listener.fileno(), select.POLLIN, self._accept)
+        self._register(self._mounts.handle, select.POLLPRI, self._mounts.refresh)
         try:
             while not self._is_ending or self._callers:
                 self._fill_standbys()
@@ -153,14 +170,15 @@ class Resident:
     # Forks
 
     def _fill_standbys(self) -> None:
-        """Fork one process in advance if nothing else is to be done."""
-        if self._is_ending or len(self._free) >= _READY_STANDBYS or self._poll.poll(0):
+        """Fork one process in advance if nothing else is to be done: it would take the processor from an event that is answered."""
+        is_busy = bool(self._free and self._callers)
+        if self._is_ending or is_busy or len(self._free) >= _READY_STANDBYS or self._poll.poll(0):
             return
         with suppress(OSError):
             self._free.append(self._fork())
 
     def _fork(self) -> Standby:
-        standby = fork_standby()
+        standby = fork_standby(self._pages)
         self._register(standby.pidfd, select.POLLIN, lambda: self._reap(standby))
         return standby
 
@@ -169,6 +187,7 @@ class Resident:
         if not ended:
             return
         self._unregister(standby.pidfd)
+        self._pages = standby.read_pages() or self._pages
         standby.close()
         if standby in self._free:
             self._free.remove(standby)
@@ -184,7 +203,6 @@ class Resident:
         # A fork that ended by itself has told the client how; without a word the client knows that the engine is broken.
         if os.WIFSIGNALED(status):
             self._send(caller, KILLED + bytes((os.WTERMSIG(status),)))
-        self._seconds["forked"] += time.monotonic() - caller.begun
         self._drop(caller)
 
     # Callers
@@ -232,8 +250,11 @@ class Resident:
         try:
             if message != PROTOCOL + b" " + self._key:
                 raise CallerRefused("another version, or a caller that may not look at this process")
-            caller.facts = examine_caller(caller.connection)
-            os.fchdir(caller.facts.folder)
+            caller.facts = examine_caller(caller.connection, self._surroundings)
+            if self._mounts.may_hang(caller.facts.folder, b""):
+                raise CallerRefused("a folder on a file system that may hang (of a network or a program)")
+            # Whether a fork can enter it.
+            os.chdir(f"/proc/self/fd/{caller.facts.process}/cwd")
             os.chdir("/")
             caller.standby = self._free.pop() if self._free else self._fork()
         except (CallerRefused, OSError) as error:
@@ -285,47 +306,59 @@ class Resident:
         """Answer that there is nothing to do, or let a fork find out what is."""
         if caller.facts is None or caller.options is None:
             return
-        os.fchdir(caller.facts.folder)
-        try:
-            answer = find_answer(caller.options, caller.data, caller.facts.env)
-        finally:
-            os.chdir("/")
+        answer, may_look = None, not self._mounts.may_hang(caller.facts.folder, caller.data)
+        if may_look:
+            answer = self._find_answer(caller.facts, caller.options, caller.data)
         written = -1 if answer is None else _write_now(caller.streams[1], answer)
         if answer is None or written < 0:
-            self._hand_over(caller, caller.data, is_complete=True)
+            self._hand_over(caller, caller.data, is_complete=True, is_for_hooks=may_look and answer is None)
             return
         if written < len(answer):
             # A second answer after half of one would be worse than none: the client reports a broken engine.
             self._abandon(caller)
             return
-        self._counts["answered"] += 1
-        self._seconds["answered"] += time.monotonic() - caller.begun
+        self._note_way(caller, "answered")
         self._send(caller, EXITED + b"\0")
         self._drop(caller)
 
-    def _hand_over(self, caller: WarmCaller, data: bytes | None, *, is_complete: bool) -> None:
+    def _find_answer(self, facts: CallerFacts, options: Options, data: bytes) -> bytes | None:
+        try:
+            os.chdir(f"/proc/self/fd/{facts.process}/cwd")
+            return find_answer(options, data, facts.env)
+        except OSError:
+            return None
+        finally:
+            os.chdir("/")
+
+    def _hand_over(
+        self, caller: WarmCaller, data: bytes | None, *, is_complete: bool, is_for_hooks: bool = False
+    ) -> None:
         if caller.facts is None or caller.standby is None:
             return
         self._unregister(caller.streams[0])
-        self._counts["forked"] += 1
+        self._note_way(caller, "forked")
         try:
             handles = [caller.connection.fileno(), *caller.streams]
-            caller.standby.start(caller.facts, data, is_complete=is_complete, handles=handles)
+            event = EventInput(data, is_complete, is_for_hooks, self._forks_to_ask > 0)
+            caller.standby.start(caller.facts, event, handles)
+            self._forks_to_ask -= event.reports_pages
         except OSError:
             # The client sees that the connection ends without an answer.
             self._abandon(caller)
             return
         caller.close_handles()
 
+    def _note_way(self, caller: WarmCaller, way: str) -> None:
+        caller.way = way
+        self._counts[way] += 1
+
     def _check_client(self, caller: WarmCaller) -> None:
         # A number that another caller had a moment ago may wake us for nothing.
         with suppress(BlockingIOError):
-            try:
-                has_ended = not caller.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            except ConnectionError:
-                has_ended = True
-            if has_ended:
-                self._abandon(caller)
+            with suppress(ConnectionError):
+                # A client that sends something has another protocol than this one; it is as good as gone.
+                caller.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            self._abandon(caller)
 
     def _abandon(self, caller: WarmCaller) -> None:
         """End the fork of a caller that has gone."""
@@ -341,6 +374,8 @@ class Resident:
 
     def _drop(self, caller: WarmCaller) -> None:
         """Forget a caller; a fork that it did not need waits for the next one."""
+        if caller.way:
+            self._seconds[caller.way] += time.monotonic() - caller.begun
         self._callers.pop(caller.connection.fileno(), None)
         self._unregister(caller.connection.fileno())
         if caller.streams:

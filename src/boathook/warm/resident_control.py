@@ -8,14 +8,24 @@ from contextlib import suppress
 from typing import Any
 
 from boathook.core.value import Value
-from boathook.entry.surroundings import PROTOCOL, SO_PEERPIDFD, open_private_folder
+from boathook.entry.surroundings import (
+    ASK_STATUS,
+    ASK_STOP,
+    PROTOCOL,
+    SO_PEERPIDFD,
+    find_session_keyring,
+    open_own_process,
+    open_private_folder,
+    read_surroundings,
+)
 from boathook.entry.warm_start import start_resident
-from boathook.warm.resident import ASK_STATUS, ASK_STOP
+from boathook.warm.resident_entry import IS_STARTING
 from boathook.warm.warm_folder import WARM_FOLDER, connect_socket, list_sockets
 
 _CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client")
 _ANSWER_SECONDS = 5.0
-_START_SECONDS = 30.0
+# It ends by itself if it cannot start; a busy machine takes long.
+_START_SECONDS = 120.0
 
 
 def find_client() -> str:
@@ -37,9 +47,13 @@ def can_be_warm() -> bool:
     with one, other:
         try:
             os.close(one.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
-        except OSError:
+            process = open_own_process()
+            read_surroundings(process)
+            os.close(process)
+            find_session_keyring()
+        except (OSError, ImportError):
             return False
-    return os.path.exists("/proc/self/ns/time_for_children") and not os.environ.get("CI")
+    return not os.environ.get("CI")
 
 
 class ResidentStatus(Value):
@@ -93,12 +107,15 @@ def start_and_wait(state: str, config: str) -> ResidentStatus | None:
 
     os.makedirs(state, 0o700, exist_ok=True)
     pid = start_resident(state, config)
-    deadline, has_ended = time.monotonic() + _START_SECONDS, False
+    deadline, code = time.monotonic() + _START_SECONDS, None
     while time.monotonic() < deadline:
         residents = list_residents(state)
         mine = next((one for one in residents if one.pid == pid), None)
-        if mine is not None or has_ended:
+        # If another one is about to listen, that is the one to wait for.
+        if mine is not None or (code is not None and (residents or code != IS_STARTING)):
             return mine or next(iter(residents), None)
-        has_ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+        if code is None:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status) if ended else None
         time.sleep(0.02)
     return None

@@ -11,13 +11,16 @@ PRELOADED_PACKAGES = (
 PRELOADED_LIBRARIES = ("re2", "regex", "yaml", "tomllib", "hashlib", "subprocess", "tempfile", "ctypes", "fcntl")
 
 
+# The exit code if another one is about to listen.
+IS_STARTING = 3
+
+
 def main(args: "list[str]") -> int:
-    """Bind the socket and serve; return at once if another resident does that already."""
+    """Bind the socket and serve; return at once if another resident does that already, or is about to."""
     options, started = dict(zip(args[::2], args[1::2], strict=True)), time.time()
-    from boathook.catalog_cache.format import keep_catalogues
     from boathook.entry.surroundings import KEY_HANDLE, KEY_PREFIX, name_socket, open_own_process, read_surroundings
     from boathook.process.supervisor import HOOK_ENTRY
-    from boathook.warm.warm_folder import bind_socket, has_listener, make_warm_folder
+    from boathook.warm.warm_folder import bind_socket, has_place, lock_folder, make_warm_folder
 
     _detach()
     key = _os.urandom(16).hex()
@@ -25,22 +28,25 @@ def main(args: "list[str]") -> int:
     _os.dup2(handle, KEY_HANDLE, inheritable=False)
     _os.close(handle)
     process = open_own_process()
-    name = name_socket(sys.executable, HOOK_ENTRY, read_surroundings(process))
+    surroundings = read_surroundings(process)
     _os.close(process)
+    name = name_socket(sys.executable, HOOK_ENTRY, surroundings)
     folder = make_warm_folder(options["--state"])
-    if has_listener(folder, name, name):
-        return 1
-    _preload()
-    from boathook.warm.resident import BACKLOG, Resident
-    from boathook.warm.source_watch import SourceWatch
+    try:
+        # It is held until there is a socket, so that those that start at the same time end before they take any memory.
+        with lock_folder(folder):
+            if not has_place(folder, name):
+                return 1
+            _preload()
+            from boathook.warm.resident import BACKLOG, Resident
+            from boathook.warm.source_watch import SourceWatch
 
-    keep_catalogues()
-    config = options.get("--config", "")
-    watch = SourceWatch(f"{config}/hooks.toml" if config else "", started)
-    listener = bind_socket(folder, name, BACKLOG)
-    if listener is None:
-        return 1
-    Resident(listener, folder, name, key.encode(), watch).serve()
+            config = options.get("--config", "")
+            watch = SourceWatch(f"{config}/hooks.toml" if config else "", started)
+            listener = bind_socket(folder, name, BACKLOG)
+    except BlockingIOError:
+        return IS_STARTING
+    Resident(listener, folder, name, key.encode(), watch, surroundings).serve()
     return 0
 
 
@@ -54,6 +60,8 @@ def _detach() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    # A socket that its own user cannot reach would be of no use.
+    _os.umask(0o077)
     _os.chdir("/")
     null = _os.open(_os.devnull, _os.O_RDWR)
     for number in (0, 1, 2):
@@ -85,6 +93,9 @@ def _preload() -> None:
         except ImportError:
             # On musl there is no re2.
             continue
+    from boathook.catalog_cache.format import keep_catalogues
+
+    keep_catalogues()
     gc.collect()
     gc.freeze()
 

@@ -12,6 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from boathook.core.value import Value
 from boathook.entry.fast_path import enter
 from boathook.entry.hook_entry import answer_broken
 from boathook.entry.run_once import read_all
@@ -19,15 +20,31 @@ from boathook.entry.surroundings import EXITED, STARTED
 from boathook.process.child import make_memory_file
 from boathook.process.reaper import set_caller_process
 from boathook.process.supervisor import HOOK_ENTRY
+from boathook.warm.caller_facts import read_variables
+from boathook.warm.page_copies import copy_pages, find_own_pages
 
 if TYPE_CHECKING:
     from boathook.warm.caller_facts import CallerFacts
+    from boathook.warm.page_copies import Ranges
 
 # The exit code of a fork that could not answer.
 _BROKEN_CODE = 70
-_HANDLES = 5
+_HANDLES = 7
+_MAX_REPORT_BYTES = 1 << 17
 # What Python itself ignores in every process.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class EventInput(Value):
+    """What was read of an event, and what a fork should do with it."""
+
+    # None: nothing was read.
+    data: bytes | None
+    is_complete: bool
+    # The resident has seen that hooks are wanted.
+    is_for_hooks: bool
+    # It should say which memory it wrote to.
+    reports_pages: bool
 
 
 class Standby:
@@ -37,25 +54,32 @@ class Standby:
         self.pid, self._line = pid, line
         self.pidfd = os.pidfd_open(pid)
 
-    def start(self, facts: CallerFacts, data: bytes | None, *, is_complete: bool, handles: list[int]) -> None:
-        """Hand an event over: `data` is what was read of its input (None: nothing), the handles are connection, 0, 1 and 2."""
-        limits = tuple(facts.limits)
+    def start(self, facts: CallerFacts, event: EventInput, handles: list[int]) -> None:
+        """Hand an event over; the handles are connection, 0, 1 and 2."""
         fields = (
             facts.pid,
             facts.args,
-            facts.env,
+            facts.locale_name,
             facts.umask,
             facts.blocked,
             facts.ignored,
-            limits,
-            data,
-            is_complete,
+            facts.limits,
+            *(event.data, event.is_complete, event.is_for_hooks, event.reports_pages),
         )
         body = make_memory_file(marshal.dumps(fields))
         try:
-            socket.send_fds(self._line, [b"event"], [body, *handles, facts.folder])
+            socket.send_fds(self._line, [b"event"], [body, *handles, facts.process, facts.variables])
         finally:
             os.close(body)
+
+    def read_pages(self) -> Ranges:
+        """Return the memory that it wrote to, if it was to say so; [] otherwise."""
+        try:
+            data = self._line.recv(_MAX_REPORT_BYTES, socket.MSG_DONTWAIT)
+            pages: Ranges = marshal.loads(data) if data else []
+        except (OSError, EOFError, ValueError, TypeError):
+            return []
+        return pages
 
     def dismiss(self) -> None:
         """Let it end by itself; it is waited for as any other."""
@@ -66,8 +90,8 @@ class Standby:
         os.close(self.pidfd)
 
 
-def fork_standby() -> Standby:
-    """Fork; the child returns from here only by ending. OSError if there cannot be another process."""
+def fork_standby(pages: Ranges) -> Standby:
+    """Fork, and copy some memory in advance. The child returns from here only by ending; OSError if there can be none."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         pid = os.fork()
@@ -77,7 +101,7 @@ def fork_standby() -> Standby:
         raise
     if pid == 0:
         try:
-            _wait_for_event(theirs)
+            _wait_for_event(theirs, pages)
         except BaseException:  # noqa: BLE001, S110  (the resident reports it)
             pass
         finally:
@@ -86,7 +110,7 @@ def fork_standby() -> Standby:
     return Standby(pid, ours)
 
 
-def _wait_for_event(line: socket.socket) -> None:
+def _wait_for_event(line: socket.socket, pages: Ranges) -> None:
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -94,17 +118,21 @@ def _wait_for_event(line: socket.socket) -> None:
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != line.fileno():
             _close(int(name))
+    copy_pages(pages)
     _, handles, flags, _ = socket.recv_fds(line, 16, _HANDLES + 1, socket.MSG_CMSG_CLOEXEC)
     if not handles:
         os._exit(0)
     if flags & socket.MSG_CTRUNC:
         raise OSError("descriptors were lost")
-    line.close()
-    body, connection, *streams, folder = handles
+    body, connection, *streams, process, variables = handles
     fields = marshal.loads(read_all(body))
     os.close(body)
-    _take_over(fields, streams, folder)
-    _answer_event(fields, socket.socket(fileno=connection))
+    *taken, data, is_complete, is_for_hooks, reports_pages = fields
+    if not reports_pages:
+        line.close()
+    _take_over(taken, streams, process, variables)
+    event = EventInput(data, is_complete, is_for_hooks, reports_pages)
+    _answer_event(taken[1], event, socket.socket(fileno=connection), line)
 
 
 def _close(handle: int) -> None:
@@ -114,16 +142,17 @@ def _close(handle: int) -> None:
         return
 
 
-def _take_over(fields: tuple[Any, ...], streams: list[int], folder: int) -> None:
+def _take_over(taken: list[Any], streams: list[int], process: int, variables: int) -> None:
     """Become the process that the caller would have started."""
-    pid, _, env, umask, blocked, ignored, limits, _, _ = fields
+    pid, _, locale_name, umask, blocked, ignored, limits = taken
     for number, handle in enumerate(streams):
         os.dup2(handle, number)
         os.close(handle)
-    os.fchdir(folder)
-    os.close(folder)
+    os.chdir(f"/proc/self/fd/{process}/cwd")
+    os.close(process)
     os.umask(umask)
-    _replace_environment(env)
+    _replace_environment(read_variables(variables, locale_name))
+    os.close(variables)
     time.tzset()
     set_caller_process(pid)
     for number in range(1, 65):
@@ -151,13 +180,14 @@ def _replace_environment(env: dict[bytes, bytes]) -> None:
     known.update(env)
 
 
-def _answer_event(fields: tuple[Any, ...], connection: socket.socket) -> None:
-    args, data, is_complete = fields[1], fields[7], fields[8]
-
+def _answer_event(args: list[str], event: EventInput, connection: socket.socket, line: socket.socket) -> None:
     def leave(code: int) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         try:
+            # Before the end: a fork whose client has gone is killed.
+            if event.reports_pages:
+                _report_pages(line)
             connection.send(EXITED + bytes((code & 0xFF,)))
         finally:
             # A client that has gone needs no answer.
@@ -168,13 +198,21 @@ def _answer_event(fields: tuple[Any, ...], connection: socket.socket) -> None:
         handle = os.pidfd_open(os.getpid())
         socket.send_fds(connection, [STARTED], [handle])
         os.close(handle)
-        if data is not None and not is_complete:
+        data = event.data
+        if data is not None and not event.is_complete:
             data = _read_rest(data)
-        enter(args, data, leave)
+        enter(args, data, leave, is_for_hooks=event.is_for_hooks)
     except KeyboardInterrupt:
         leave(130)
     except Exception as error:  # noqa: BLE001
         leave(answer_broken(error, sys.argv))
+
+
+def _report_pages(line: socket.socket) -> None:
+    try:
+        line.send(marshal.dumps(find_own_pages()))
+    except (OSError, ValueError):
+        return
 
 
 def _read_rest(data: bytes) -> bytes | None:

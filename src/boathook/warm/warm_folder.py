@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from boathook.entry.surroundings import BOOT_CHARS, open_private_folder
+from boathook.entry.surroundings import ASK_STATUS, BOOT_CHARS, open_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,8 @@ WARM_FOLDER = "warm"
 MAX_RESIDENTS = 4
 _SUFFIX = ".socket"
 _FOREIGN_SECONDS = 24 * 3600.0
+# How long a resident may take to answer before another one replaces it: its file system may hang.
+_ANSWER_SECONDS = 5.0
 
 
 def make_warm_folder(state: str) -> int:
@@ -25,15 +27,17 @@ def make_warm_folder(state: str) -> int:
     path = f"{state}/{WARM_FOLDER}"
     with suppress(FileExistsError):
         os.mkdir(path, 0o700)
+        # The mask of a caller may be anything.
+        os.chmod(path, 0o700)
     return open_private_folder(path)
 
 
 @contextmanager
 def lock_folder(folder: int) -> Iterator[None]:
-    """Hold the lock of the folder: a lock of the kernel, so that none is left behind."""
+    """Hold the lock of the folder: a lock of the kernel, so that none is left behind. BlockingIOError if another process has it."""
     handle = os.open(f"/proc/self/fd/{folder}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)
@@ -55,20 +59,36 @@ def connect_socket(folder: int, name: str) -> socket.socket:
     return connection
 
 
-def bind_socket(folder: int, name: str, backlog: int) -> socket.socket | None:
-    """Return a listening socket; None if somebody listens there already, or if there are too many residents."""
-    with lock_folder(folder):
-        living = [other for other in list_sockets(folder) if has_listener(folder, other, name)]
-        if name in living or len(living) >= MAX_RESIDENTS:
-            return None
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
-        try:
-            listener.bind(f"/proc/self/fd/{folder}/{name}")
-            listener.listen(backlog)
-        except OSError:
-            listener.close()
-            raise
-        return listener
+def has_place(folder: int, name: str) -> bool:
+    """Whether a resident may begin to listen: none does so at this name, and there are not too many of them."""
+    living = [other for other in list_sockets(folder) if has_listener(folder, other, name)]
+    return (name not in living or not _is_answering(folder, name)) and len(living) - (name in living) < MAX_RESIDENTS
+
+
+def _is_answering(folder: int, name: str) -> bool:
+    """Whether a resident answers; one that hangs loses its socket, and ends when it notices."""
+    try:
+        with connect_socket(folder, name) as connection:
+            connection.settimeout(_ANSWER_SECONDS)
+            connection.send(ASK_STATUS)
+            if connection.recv(1 << 16):
+                return True
+    except OSError:
+        pass
+    remove_socket(folder, name)
+    return False
+
+
+def bind_socket(folder: int, name: str, backlog: int) -> socket.socket:
+    """Return a listening socket."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{name}")
+        listener.listen(backlog)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def has_listener(folder: int, name: str, own_name: str) -> bool:
