@@ -43,6 +43,11 @@ def describe_result(result: str, seconds: float) -> str:
     }[result]
 
 
+def describe_repeat() -> str:
+    """Return what the model reads if an earlier answer still holds."""
+    return "A person allowed this call for a while."
+
+
 def describe_silence() -> str:
     """Return why a call is denied at once after a question that no person answered."""
     before = "No person answered an earlier question of this session, so no person is asked about this call"
