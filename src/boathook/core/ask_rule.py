@@ -33,7 +33,7 @@ def compute_wait_seconds(host_seconds: float, elapsed: float, limit: float) -> f
     return left if host_seconds >= MIN_HOST_SECONDS and left >= 1 else 0.0
 
 
-def describe_result(result: str, seconds: float) -> str:
+def describe_person_answer(result: str, seconds: float) -> str:
     """Return what the model reads about the answer to a question."""
     return {
         ALLOWED: "A person allowed this call.",

@@ -189,6 +189,16 @@ class _RecordBuilder:
             "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
         }
         record |= {key: around[key] for key in MACHINE_FIELDS if around.get(key)}
+        self._add_rare_fields(record, clean)
+        if whole:
+            record["whole"] = self._limit(clean["whole"], _MAX_WHOLE_CHARS)
+        if self.was_cut:
+            record["cut"] = True
+        return fit_record(record)
+
+    def _add_rare_fields(self, record: _Fields, clean: _Fields) -> None:
+        """Add what most records do not have."""
+        verdict, original = self.verdict, self.verdict.original
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
         if verdict.asked[0]:
@@ -200,11 +210,6 @@ class _RecordBuilder:
         if clean["called"]:
             # What the program calls the tool, under a key that says whether ours is a guess.
             record["guessed" if original.data[HOST_GUESS] else "called"] = _shorten_name(clean["called"])
-        if whole:
-            record["whole"] = self._limit(clean["whole"], _MAX_WHOLE_CHARS)
-        if self.was_cut:
-            record["cut"] = True
-        return fit_record(record)
 
     def _collect(self, *, whole: bool) -> _Fields:
         verdict, original, runs_budget = self.verdict, self.verdict.original, [4 * _MAX_SEARCHED_CHARS]

@@ -12,8 +12,8 @@ from boathook.core.ask_rule import (
     WAITS,
     choose_ask_way,
     compute_wait_seconds,
+    describe_person_answer,
     describe_repeat,
-    describe_result,
     describe_silence,
 )
 from boathook.core.json_text import dumps
@@ -127,7 +127,7 @@ class PersonAsker:
         elif result != WITHDRAWN:
             self._sessions.forget_unanswered(question.session)
         verdict = verdict.replace(asked=(question.id, result))
-        text = describe_result(result, seconds)
+        text = describe_person_answer(result, seconds)
         return _lift(verdict, question.id, text) if result == ALLOWED else _deny(verdict, text)
 
 
