@@ -109,7 +109,7 @@ def test_a_strong_hook_is_answered_with_a_code_and_not_without(project: ScratchP
     assert ask_hooks(project)["decision"] == "none"
 
 
-def test_a_hook_that_does_not_say_so_needs_no_second_factor(project: ScratchProject) -> None:
+def test_a_hook_without_ask_strong_needs_no_second_factor(project: ScratchProject) -> None:
     project.write_hooks_toml("user", FACTOR)
     project.write_hook("guard", 'echo \'{"decision": "ask"}\'')
     code, text = allow(project, ask_hooks(project)["id"])

@@ -102,7 +102,7 @@ def test_an_event_that_is_refused_before_hooks_are_known_names_the_machine_and_t
     assert "hook_set" not in record
 
 
-def test_the_end_of_an_async_hook_and_a_pause_say_where_they_are_from(project: ScratchProject) -> None:
+def test_the_end_of_an_async_hook_and_a_pause_name_where_they_are_from(project: ScratchProject) -> None:
     project.write_hook("later", fields={"async": True})
     with boathook.load(project.path) as engine:
         engine.dispatch(CALL)

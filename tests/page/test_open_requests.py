@@ -77,7 +77,7 @@ def test_of_several_pages_the_newest_answers_or_the_one_with_the_port(tmp_path: 
         assert request_address(str(tmp_path)).startswith("http://127.0.0.1:1/")
 
 
-def test_where_no_page_runs_the_error_says_what_to_do(project: ScratchProject) -> None:
+def test_where_no_page_runs_the_error_names_what_to_do(project: ScratchProject) -> None:
     done = project.run("page", "--open")
     assert (done.returncode, "no page runs. Start one: boathook page" in done.stderr) == (1, True)
     # Of a page that was killed.

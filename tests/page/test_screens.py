@@ -182,7 +182,7 @@ def test_record_shows_fields_that_newer_records_have(project: ScratchProject) ->
     assert all(value in table for value in more.values())
 
 
-def test_two_equal_calls_of_a_session_are_told_apart_by_the_ids_of_the_agent(project: ScratchProject) -> None:
+def test_two_equal_calls_of_a_session_are_distinguished_by_the_ids_of_the_agent(project: ScratchProject) -> None:
     after = {"event": "post-tool-call", "session": "s"}
     records = [
         make_record(1, id="b1", session="s", tool_use_id="t1"),

@@ -41,7 +41,7 @@ def ask(program: str, text: str = "Allow?") -> str:
     return check_factor(Settings(factor="askpass", askpass=program), "/nowhere", FactorAnswer(text))
 
 
-def test_without_a_factor_an_answer_that_needs_one_is_refused_and_the_reason_says_how_to_set_one() -> None:
+def test_without_a_factor_an_answer_that_needs_one_is_refused_and_the_reason_has_the_way_to_set_one() -> None:
     for settings in (Settings(), Settings(factor="other")):
         reason = check_factor(settings, "/nowhere", FactorAnswer("Allow?", "123456"))
         assert "needs a second factor, and none is set" in reason

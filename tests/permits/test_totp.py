@@ -107,7 +107,7 @@ def test_a_clock_that_was_set_back_does_not_refuse_for_longer(state: str) -> Non
     assert "Wait 300 s" in use(state, right)
 
 
-def test_what_is_not_a_code_is_no_wrong_try(state: str) -> None:
+def test_what_is_not_a_code_does_not_count_as_a_wrong_try(state: str) -> None:
     for text in ("", "12345", "1234567", "abcdef", "١٢٣٤٥٦"):
         for _ in range(2):
             assert "a code has 6 digits" in use(state, text)

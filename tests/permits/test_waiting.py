@@ -135,7 +135,7 @@ def test_after_one_question_without_an_answer_the_session_is_denied_at_once_unti
     assert "No person answered within" in WaitingCall(project).finish()["reasons"][1]
 
 
-def test_an_agent_that_gives_hooks_too_little_time_gets_a_denial_and_a_person_can_allow_the_call_later(project):
+def test_an_agent_that_has_too_little_time_for_hooks_gets_a_denial_and_a_person_can_allow_the_call_later(project):
     set_up(project, WAIT)
     event = {"hook_event_name": "PreToolUse", "tool_name": "Shell", "tool_input": {"command": "rm -rf build"}}
     end = project.run("run", "--host", "kimi-code", stdin=json.dumps({**event, "cwd": str(project.path)}))

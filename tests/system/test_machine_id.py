@@ -32,7 +32,7 @@ def test_many_that_make_it_at_once_get_the_same_one(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == [MACHINE_FILE]
 
 
-def test_a_file_with_something_else_is_no_id_and_stays(tmp_path: Path) -> None:
+def test_a_file_with_something_else_is_not_an_id_and_stays(tmp_path: Path) -> None:
     for text in ("", "short\n", "x" * 32, "0" * 33):
         (tmp_path / MACHINE_FILE).write_text(text)
         assert (find_machine_id(str(tmp_path)), (tmp_path / MACHINE_FILE).read_text()) == ("", text)
