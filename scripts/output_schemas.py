@@ -313,6 +313,7 @@ _WAITING_CALL = _make_object(
         "strong": _FLAG,
     }
 )
+_REPEATED_CALL = _make_object(dict.fromkeys(("id", "since", "until", "text"), _TEXT))
 _COUNTS_AND_TIMES = {
     **dict.fromkeys(("runs", "blocks", "failures", "timeouts"), _INTEGER),
     **dict.fromkeys(("p50_ms", "p95_ms", "p99_ms"), _NUMBER),
@@ -584,7 +585,10 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             {name: _make_object(fields) for name, fields in _AGENT_LINES.items()},
         ),
     },
-    "asks": _make_output("The calls that wait for a person's answer.", {"questions": _make_list(_WAITING_CALL)}),
+    "asks": _make_output(
+        "The calls that wait for a person's answer.",
+        {"questions": _make_list(_WAITING_CALL), "repeats": _make_list(_REPEATED_CALL)},
+    ),
     "trust": _make_output(
         "The hooks that wait for a decision, and with --list all decisions.",
         {"hooks?": _make_list(_TRUST), "waiting?": _make_list(_WAITING)},

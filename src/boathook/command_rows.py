@@ -103,7 +103,7 @@ SECTIONS: dict[str, dict[str, CommandRow]] = {
             "asks:answer_questions",
             "Answer what hooks ask you about calls that wait",
             changes_guards=True,
-            reads_with=("--json",),
+            reads_with=("--json", "--end"),
         ),
         "approvals": CommandRow(
             "approvals:approvals_group", "Set up the second factor of your answers", changes_guards=("totp",)

@@ -112,7 +112,7 @@ def test_a_write_needs_post_the_token_the_origin_and_json(page: ServedPage, path
     assert page.context.check.terminal.text == ""  # type: ignore[attr-defined]
 
 
-def test_a_body_in_chunks_is_refused_whatever_length_it_claims(page: ServedPage) -> None:
+def test_a_body_in_chunks_is_refused_with_any_length(page: ServedPage) -> None:
     head = f"POST /decide/begin HTTP/1.1\r\nHost: {page.host}\r\nOrigin: http://{page.host}\r\n"
     head += f"Authorization: Bearer {page.token}\r\nContent-Type: application/json\r\nContent-Length: 5\r\n"
     with socket.create_connection((LOOPBACK, page.port), timeout=30) as raw:

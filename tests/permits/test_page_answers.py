@@ -181,3 +181,66 @@ def test_a_page_below_an_agent_or_without_a_terminal_only_shows_the_command(proj
         assert (ask_id in html, "data-decision" in html) == (True, False)
         assert "You cannot decide this here" in html
         assert f"boathook asks {ask_id[:8]}" in html
+
+
+# A call that is allowed again for a while
+
+
+def allow_again(project, page):
+    """Allow a call on the page, and let that hold for a while; return the answer of the page."""
+    call = WaitingCall(project)
+    result = page.finish(begin(page, call))
+    assert call.finish()["decision"] == "allow"
+    return page.post("/decide/repeat", id=result["repeat"]).fields
+
+
+def test_a_call_is_allowed_again_without_a_question_and_each_use_is_recorded(project, page):
+    answer = allow_again(project, page)
+    assert (answer["is_done"], "allowed again until" in answer["message"]) == (True, True)
+    for _ in range(2):
+        verdict = WaitingCall(project).finish()
+        assert (verdict["decision"], verdict["reasons"]) == ("allow", ["A person allowed this call for a while."])
+    answered = read_records(project, "answered")
+    assert [record["via"] for record in answered] == ["page", "repeat", "repeat"]
+    assert len({record["question"] for record in answered}) == 1
+    assert read_records(project, "dispatch")[-1]["asked"]["result"] == "allowed"
+    (grant,) = read_records(project, "repeat")
+    assert grant["digest"] == answered[0]["digest"]
+    # Another call, and the same one to which another hook objects, are questions.
+    WaitingCall(project, event=make_call(project, "rm -rf build2")).find_question()
+    project.write_hook("other", ASK)
+    WaitingCall(project).find_question()
+
+
+def test_what_is_allowed_again_is_shown_with_its_end_and_ended_by_a_button_or_a_command(project, page):
+    allow_again(project, page)
+    listed = json.loads(project.run("asks", "--json").stdout)["repeats"]
+    assert "rm -rf build" in listed[0]["text"]
+    ask_id = listed[0]["id"]
+    assert "Allowed again without a question:" in project.run("asks").stdout
+    assert f'data-end="{ask_id}"' in page.show("now").html
+    assert page.post("/decide/end", id=ask_id).fields["is_done"]
+    assert not page.post("/decide/end", id=ask_id).fields["is_done"]
+    assert "data-end" not in page.show("now").html
+    call = WaitingCall(project)
+    call.find_question()
+    assert page.post("/decide/repeat", id=page.finish(begin(page, call))["repeat"]).fields["is_done"]
+    ended = project.run("asks", json.loads(project.run("asks", "--json").stdout)["repeats"][0]["id"][:8], "--end")
+    assert (ended.returncode, "is asked about again" in ended.stdout) == (0, True), ended
+    assert project.run("asks", "0", "--end").returncode == 1
+    WaitingCall(project).find_question()
+    log = project.run("log").stdout
+    assert "is not allowed again any more" in log
+
+
+def test_it_is_offered_once_after_a_yes_only_and_never_for_a_strong_hook(project, page):
+    call = WaitingCall(project)
+    assert page.finish(begin(page, call, "deny-call"))["repeat"] == ""
+    for repeat_id in ("", "x", "0" * 32):
+        assert not page.post("/decide/repeat", id=repeat_id).fields["is_done"]
+    result = page.finish(begin(page, WaitingCall(project)))
+    assert page.post("/decide/repeat", id=result["repeat"]).fields["is_done"]
+    assert not page.post("/decide/repeat", id=result["repeat"]).fields["is_done"]
+    # The hook wants a second factor now: what was allowed before does not count.
+    project.write_hook("careful", ASK, fields={"ask": "strong"})
+    WaitingCall(project).find_question()

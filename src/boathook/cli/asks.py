@@ -16,11 +16,12 @@ from boathook.cli.pager import show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
 from boathook.cli.show import cut_text, echo, print_json, print_table
 from boathook.cli.terminal import Terminal, open_terminal
-from boathook.core.permit import TYPED_CHARS
+from boathook.core.permit import TYPED_CHARS, RepeatPermit
 from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer, WaitingQuestion
 from boathook.errors import ConfigError
 from boathook.ledger.writer import make_timestamp
 from boathook.permits.ask_listeners import register_listener
+from boathook.permits.repeat_permits import end_repeat, list_repeats
 from boathook.permits.waiting_questions import list_waiting, read_waiting, send_answer
 
 _SHOWN_ID_CHARS = 8
@@ -32,9 +33,12 @@ _OWN_TERMINAL = "Run this in a terminal of your own"
 @click.command("asks")
 @click.argument("id", metavar="[ID]", required=False)
 @click.option("--watch", "is_watching", is_flag=True, help="Stay, and show each question as it comes.")
+@click.option(
+    "--end", "is_end", is_flag=True, help="Ask again about the call of ID, which is allowed again for a while."
+)
 @click.option("--json", "as_json", is_flag=True, help="List the questions for a program; nothing is answered.")
 @state_option
-def answer_questions(id: str | None, is_watching: bool, as_json: bool, state: str | None) -> int:
+def answer_questions(id: str | None, is_watching: bool, is_end: bool, as_json: bool, state: str | None) -> int:
     """Answer what hooks ask you about calls that wait.
 
     Without ID, this lists the calls that wait for an answer; if only one waits, you can answer it at once. You are
@@ -44,15 +48,20 @@ def answer_questions(id: str | None, is_watching: bool, as_json: bool, state: st
     To answer you need a terminal of your own, another one than the agent's: an agent cannot do it, and there is no
     --yes.
 
+    A call that you allowed again for 15 minutes on the page (`boathook page`) is listed, too; --end ends that.
+
     \b
     Exit codes: 0 answered or listed, 1 not answered.
     """
     folder = resolve_state(state)
     if as_json:
-        if id is not None or is_watching:
-            raise click.UsageError("--json only lists: leave out ID and --watch")
-        print_json({"questions": [_to_json(one) for one in list_waiting(folder)]})
+        if id is not None or is_watching or is_end:
+            raise click.UsageError("--json only lists: leave out ID, --watch and --end")
+        repeats = [_describe_repeat(permit) for permit in list_repeats(folder, time.time())]
+        print_json({"questions": [_to_json(one) for one in list_waiting(folder)], "repeats": repeats})
         return 0
+    if is_end:
+        return _end_repeat(folder, (id or "").strip().lower())
     if is_watching:
         if id is not None:
             raise click.UsageError("ID and --watch exclude each other")
@@ -60,7 +69,7 @@ def answer_questions(id: str | None, is_watching: bool, as_json: bool, state: st
         return _watch_questions(folder)
     questions = list_waiting(folder)
     if id is None and (len(questions) != 1 or not sys.stdout.isatty()):
-        return _print_waiting(questions)
+        return _print_waiting(questions) or _print_repeats(folder)
     require_person(state)
     return _answer_at_terminal(folder, _find_waiting(questions, (id or "").strip().lower()))
 
@@ -86,6 +95,39 @@ def _print_waiting(questions: list[WaitingQuestion]) -> int:
     print_table(("ID", "AGE", "LEFT", "AGENT", "ASKS", "CALL"), [_make_row(one, now) for one in questions])
     echo("To see a whole call and answer: boathook asks ID", "dim")
     return 0
+
+
+def _print_repeats(folder: str) -> int:
+    permits = list_repeats(folder, time.time())
+    if permits:
+        echo("Allowed again without a question:")
+        rows = [
+            (permit.id[:_SHOWN_ID_CHARS], f"{make_timestamp(permit.end)[11:19]} UTC", permit.text) for permit in permits
+        ]
+        print_table(("ID", "UNTIL", "CALL"), rows)
+        echo("To end one: boathook asks ID --end", "dim")
+    return 0
+
+
+def _end_repeat(folder: str, prefix: str) -> int:
+    permit = end_repeat(folder, prefix, time.time())
+    if permit is None:
+        echo(
+            "Nothing was ended: no call, or more than one, is allowed again by this ID. List them: boathook asks",
+            err=True,
+        )
+        return 1
+    echo(f"This call is asked about again: {permit.text}", "green")
+    return 0
+
+
+def _describe_repeat(permit: RepeatPermit) -> dict[str, object]:
+    return {
+        "id": permit.id,
+        "since": make_timestamp(permit.begin),
+        "until": make_timestamp(permit.end),
+        "text": permit.text,
+    }
 
 
 def _make_row(waiting: WaitingQuestion, now: float) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from boathook.core.json_text import dumps
 from boathook.core.verdict import ALLOWED, DENIED, OK, UNANSWERED, WITHDRAWN
+from boathook.core.waiting_question import BY_REPEAT
 from boathook.hook_tests.case import OBJECTIONS
 from boathook.install.host_files import find_project_top
 from boathook.ledger.reader import LedgerReader
@@ -18,6 +19,7 @@ from boathook.ledger.record import (
     ASKED_TYPE,
     DISPATCH_TYPE,
     END_TYPE,
+    REPEAT_TYPE,
     TRUST_TYPE,
     UNLOCK_TYPE,
 )
@@ -133,7 +135,13 @@ def describe_other_record(record: LedgerRecord) -> str:
         return (
             f"boathook waits for a person until {record.get('until', '')} ({hooks}): boathook asks {record['question']}"
         )
+    if record["type"] == REPEAT_TYPE:
+        if not record.get("until"):
+            return f"the call of {record.get('question', '')} is not allowed again any more"
+        return f"a person allowed the call of {record.get('question', '')} again and again, until {record['until']}"
     if record["type"] == ANSWERED_TYPE:
+        if record.get("via") == BY_REPEAT:
+            return f"the call was allowed again, by an earlier answer of a person ({record.get('question', '')})"
         text = _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({record.get('question', '')})"
         refusals = "; ".join(record.get("refused") or ())
         return f"{text}. An answer of a process was refused: {refusals}" if refusals else text

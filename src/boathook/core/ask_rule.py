@@ -33,7 +33,7 @@ def compute_wait_seconds(host_seconds: float, elapsed: float, limit: float) -> f
     return left if host_seconds >= MIN_HOST_SECONDS and left >= 1 else 0.0
 
 
-def describe_ask_result(result: str, seconds: float) -> str:
+def describe_person_answer(result: str, seconds: float) -> str:
     """Return what the model reads about the answer to a question."""
     return {
         ALLOWED: "A person allowed this call.",
@@ -41,6 +41,11 @@ def describe_ask_result(result: str, seconds: float) -> str:
         UNANSWERED: f"No person answered within {seconds:.0f} s. This is not consent. {_NO_DETOUR}",
         WITHDRAWN: "The agent stopped waiting for a person's answer.",
     }[result]
+
+
+def describe_repeat() -> str:
+    """Return what the model reads if an earlier answer still holds."""
+    return "A person allowed this call for a while."
 
 
 def describe_silence() -> str:

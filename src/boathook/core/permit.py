@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Call, Run
 
 PERMIT_SECONDS = 600.0
+# How long a call can be allowed again without a question.
+REPEAT_SECONDS = 900.0
 # How many characters of a digest a person types.
 TYPED_CHARS = 4
 _BUILT_IN_GUARD = ("self-protection", "built-in")
@@ -110,6 +112,29 @@ class CallPermit(Value):
     def counts_at(self, now: float) -> bool:
         """Whether it counts now: not before it began, as after a clock was set back, and for no longer than any may."""
         return self.begin <= now < self.end <= self.begin + PERMIT_SECONDS
+
+
+class RepeatPermit(Value):
+    """A person's permission for a call, as often as it is made, from `begin` until `end`; `text` is one line about it."""
+
+    id: str
+    digest: str
+    text: str
+    begin: float
+    end: float
+    record: str
+    objections: tuple[Objection, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
+
+    @classmethod
+    def parse(cls, fields: Any) -> RepeatPermit:
+        """Make it from JSON; TypeError if it is not one."""
+        return cls(**_check_fields(fields, cls, ("begin", "end")))
+
+    def counts_at(self, now: float) -> bool:
+        return self.begin <= now < self.end <= self.begin + REPEAT_SECONDS
 
 
 def _check_fields(

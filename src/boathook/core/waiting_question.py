@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # How an answer reaches the process that waits.
 BY_TERMINAL, BY_PAGE = ANSWER_WAYS = ("terminal", "page")
+# No person was asked: an earlier answer still holds.
+BY_REPEAT = "repeat"
 MAX_ANSWER_BYTES = 4096
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boathook.core.hook import Hook
-    from boathook.core.permit import Question
+    from boathook.core.permit import Question, RepeatPermit
     from boathook.core.verdict import Exit, Run, Verdict
 
     _Fields = dict[str, Any]
@@ -27,6 +27,8 @@ DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
 ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
 # A question that boathook waits for an answer to, and what became of it.
 ASKED_TYPE, ANSWERED_TYPE = "asked", "answered"
+# That a person allows a call again for a while.
+REPEAT_TYPE = "repeat"
 # What a person decided about a hook on the page.
 TRUST_TYPE = "trust"
 # Where a record is from: a random id of the machine, the version, and the set of hooks that could decide.
@@ -77,6 +79,19 @@ def make_allow_record(question: Question, *, id: str, time: str, until: str) -> 
     """Return the record of a person's permission; the call itself is in the record of its question."""
     about = _describe_question(question) | {"until": until}
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **about}
+
+
+def make_repeat_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
+    """Return the record that a person allows a call again until then."""
+    about = _describe_question(question) | {"until": until}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": REPEAT_TYPE, **about}
+
+
+def make_repeat_end_record(permit: RepeatPermit, *, id: str, time: str) -> _Fields:  # noqa: A002
+    """Return the record that a person ended a permit for a call; what the call is, is in the record of its question."""
+    unknown = dict.fromkeys(("host", "session", "project", "event", "tool", "until"), "")
+    about = {**unknown, "question": permit.id, "digest": permit.digest}
+    return {"v": RECORD_VERSION, "id": id, "time": time, "type": REPEAT_TYPE, **about}
 
 
 def make_asked_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
@@ -179,6 +194,16 @@ class _RecordBuilder:
             "background": [{"hook": _shorten_name(one.hook), "pid": one.pid} for one in verdict.background],
             **{key: around[key] for key in MACHINE_FIELDS if around.get(key)},
         }
+        self._add_rare_fields(record, clean)
+        if whole:
+            record["whole"] = self._limit(clean["whole"], _MAX_WHOLE_CHARS)
+        if self.was_cut:
+            record["cut"] = True
+        return fit_record(record)
+
+    def _add_rare_fields(self, record: _Fields, clean: _Fields) -> None:
+        """Add what most records do not have."""
+        verdict, original = self.verdict, self.verdict.original
         if self.degraded:
             record["degraded"] = [self._limit_text(text) for text in clean["degraded"]]
         if verdict.asked[0]:
@@ -190,11 +215,6 @@ class _RecordBuilder:
         if clean["called"]:
             # What the program calls the tool, under a key that says whether ours is a guess.
             record["guessed" if original.data[HOST_GUESS] else "called"] = _shorten_name(clean["called"])
-        if whole:
-            record["whole"] = self._limit(clean["whole"], _MAX_WHOLE_CHARS)
-        if self.was_cut:
-            record["cut"] = True
-        return fit_record(record)
 
     def _collect(self, *, whole: bool) -> _Fields:
         verdict, original, runs_budget = self.verdict, self.verdict.original, [4 * _MAX_SEARCHED_CHARS]

@@ -13,6 +13,7 @@ from boathook.ledger.record import (
     END_TYPE,
     MACHINE_FIELDS,
     PRUNED_TYPE,
+    REPEAT_TYPE,
     TRUST_TYPE,
     UNLOCK_TYPE,
 )
@@ -59,6 +60,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
         "exit": _OPTIONAL_INT, "ms": _NUMBER, "detail?": _TEXT,
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
+    REPEAT_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
     ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
     TRUST_TYPE: {
         **dict.fromkeys(("project", "hook", "decision", "digest", "via"), _TEXT), "machine?": _TEXT, "boathook?": _TEXT,

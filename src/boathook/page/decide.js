@@ -58,6 +58,11 @@ async function repeatDecision() {
   resultText.textContent = (await sendDecision("/decide/repeat", { id: repeatId })).message;
 }
 
+async function endRepeat(id) {
+  showStatus((await sendDecision("/decide/end", { id })).message);
+  showScreen();
+}
+
 // Questions come and go while the page shows them.
 function showQuestions(html) {
   const place = document.getElementById("questions");
@@ -81,6 +86,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.decision) beginDecision(button);
+  else if (button.dataset.end) endRepeat(button.dataset.end);
   else if (button.id === "decide-repeat") repeatDecision();
   else if (button.id === "decide-close") dialog.close();
 });

@@ -5,6 +5,7 @@ Each is bound to the digest that was shown, and does what the command does, by t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from boathook.ledger.writer import Ledger, describe_machine, make_record_id, mak
 from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
 from boathook.page.person_check import DecisionResult, PageDecision
 from boathook.permits.factors import describe_wish
+from boathook.permits.repeat_permits import write_repeat
 from boathook.permits.waiting_questions import read_waiting, send_answer
 from boathook.trust.store import TrustStore
 
@@ -55,7 +57,15 @@ def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, c
     result = send_answer(context.state, waiting, answer)
     if not result.is_taken:
         return DecisionResult(is_done=False, message=f"Nothing was answered: {result.reason}.")
-    return DecisionResult(is_done=True, message="You allowed this call." if is_yes else "You denied this call.")
+    if not is_yes:
+        return DecisionResult(is_done=True, message="You denied this call.")
+    repeat = None if waiting.question.needs_factor else partial(_allow_again, context, waiting)
+    return DecisionResult(is_done=True, message="You allowed this call.", repeat=repeat)
+
+
+def _allow_again(context: PageContext, waiting: WaitingQuestion) -> str:
+    permit = write_repeat(context.state, waiting.question, waiting.text, time.time())
+    return f"This very call is allowed again until {make_timestamp(permit.end)[11:19]} UTC. Each use is recorded."
 
 
 def _make_trust(context: PageContext, fields: Mapping[str, str]) -> PageDecision:

@@ -10,7 +10,7 @@ from boathook.page.markup import Html, join_html, make_element
 from boathook.page.needs import QUESTION, Need, list_needs
 from boathook.page.page_facts import name_agent
 from boathook.page.parts import describe_age, make_copy_button, make_diff, make_link, make_table, make_time
-from boathook.page.question_parts import QUESTIONS_ID, make_questions
+from boathook.page.question_parts import QUESTIONS_ID, make_questions, make_repeats
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
@@ -24,7 +24,15 @@ def make_now_screen(context: PageContext, query: Query) -> Html:  # noqa: ARG001
     questions = make_element("div", make_questions(context), id=QUESTIONS_ID)
     others = make_element("ol", items, class_="needs") if items else None
     return join_html(
-        (title, questions, others, make_element("h2", "Agents"), _make_agents(context), _make_state(context))
+        (
+            title,
+            questions,
+            others,
+            make_repeats(context),
+            make_element("h2", "Agents"),
+            _make_agents(context),
+            _make_state(context),
+        )
     )
 
 

@@ -11,7 +11,8 @@ from boathook.ledger.writer import make_timestamp
 from boathook.page.decision_rows import ALLOW_CALL, DENY_CALL
 from boathook.page.markup import Html, join_html, make_element
 from boathook.page.page_facts import name_agent
-from boathook.page.parts import describe_age, make_copy_button, make_lines
+from boathook.page.parts import describe_age, make_copy_button, make_lines, make_table
+from boathook.permits.repeat_permits import list_repeats
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext
@@ -48,6 +49,20 @@ def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
         data_ask=waiting.id,
         data_copy=command,
     )
+
+
+def make_repeats(context: PageContext) -> Html:
+    """Return the calls that are allowed again for a while, each with its end; "" if there are none."""
+    rows = [
+        (
+            make_element("code", permit.text),
+            make_element("span", "", data_until=round(permit.end * 1000)),
+            make_element("button", "End it", type="button", data_end=permit.id, aria_label=f"End it: {permit.text}"),
+        )
+        for permit in list_repeats(context.state, time.time())
+    ]
+    title = "Calls that you allowed again"
+    return join_html((make_element("h2", title), make_table(("Call", "Ends in", ""), rows))) if rows else Html("")
 
 
 def make_decision_buttons(

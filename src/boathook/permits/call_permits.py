@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_QUESTIONS = 64
 # A longer call cannot be reviewed by reading it in a terminal.
 MAX_QUESTION_BYTES = 256 << 10
-_QUESTIONS, _PERMITS, _ENDING = "questions", "permits", ".json"
+PERMIT_ENDING = ".json"
+_QUESTIONS, _PERMITS = "questions", "permits"
 _HEX_DIGITS = frozenset("0123456789abcdef")
 # An event that is nested as deep as allowed is in a field of a question.
 _MAX_DEPTH = 1024
@@ -57,14 +58,14 @@ class PermitStore:
         if len(data) > MAX_QUESTION_BYTES:
             return False
         folder = f"{self._state}/{_QUESTIONS}"
-        write_private(f"{folder}/{question.id}{_ENDING}", data)
+        write_private(f"{folder}/{question.id}{PERMIT_ENDING}", data)
         _remove_old(folder, self._now(), MAX_QUESTIONS)
         return True
 
 
 def list_questions(state: str, now: float, prefix: str = "") -> list[Question]:
     """Return the open questions whose ids start with a prefix, the newest first."""
-    names = [name for name in _list_names(f"{state}/{_QUESTIONS}") if name.startswith(prefix)]
+    names = [name for name in list_permit_names(f"{state}/{_QUESTIONS}") if name.startswith(prefix)]
     questions = [question for name in names if (question := read_question(state, name, now)) is not None]
     return sorted(questions, key=lambda question: -question.time)
 
@@ -73,7 +74,7 @@ def read_question(state: str, record_id: str, now: float) -> Question | None:
     """Return a question that is still open, or None."""
     if not record_id or not _HEX_DIGITS.issuperset(record_id):
         return None
-    fields = _read_own(f"{state}/{_QUESTIONS}", record_id)
+    fields = read_own_json(f"{state}/{_QUESTIONS}", record_id)
     try:
         question = Question.parse(fields)
     except (TypeError, ValueError):
@@ -95,9 +96,9 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
     permit = CallPermit(question.id, question.digest, now, end, place.to_text(), question.objections)
     data = dump_line(permit.to_json())
     folder = f"{state}/{_PERMITS}"
-    write_private(f"{folder}/{permit.digest}{_ENDING}", data)
+    write_private(f"{folder}/{permit.digest}{PERMIT_ENDING}", data)
     _remove_old(folder, now, MAX_QUESTIONS)
-    _remove(f"{state}/{_QUESTIONS}/{question.id}{_ENDING}")
+    _remove(f"{state}/{_QUESTIONS}/{question.id}{PERMIT_ENDING}")
     # A person is there: questions of this session are asked again.
     from boathook.process.sessions import Sessions
 
@@ -108,8 +109,8 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
 def find_open_permit(state: str, prefix: str, now: float) -> CallPermit | None:
     """Return a permit that was not used yet, by the beginning of the id of its question; None if there is none that counts."""
     folder = f"{state}/{_PERMITS}"
-    for name in _list_names(folder):
-        permit = _parse_permit(_read_own(folder, name))
+    for name in list_permit_names(folder):
+        permit = _parse_permit(read_own_json(folder, name))
         if permit is not None and prefix and permit.id.startswith(prefix) and permit.digest == name:
             return permit if _counts(state, permit, now) else None
     return None
@@ -121,13 +122,13 @@ def take_permit(state: str, digest: str, now: float) -> CallPermit | None:
     mine = f"{digest}.{os.getpid()}-{os.urandom(4).hex()}"
     try:
         # Of several processes only one can do this. If it is killed after it, the permit is gone, and the call is refused.
-        os.rename(f"{folder}/{digest}{_ENDING}", f"{folder}/{mine}{_ENDING}")
+        os.rename(f"{folder}/{digest}{PERMIT_ENDING}", f"{folder}/{mine}{PERMIT_ENDING}")
     except OSError:
         return None
     try:
-        permit = _parse_permit(_read_own(folder, mine))
+        permit = _parse_permit(read_own_json(folder, mine))
     finally:
-        _remove(f"{folder}/{mine}{_ENDING}")
+        _remove(f"{folder}/{mine}{PERMIT_ENDING}")
     return permit if permit is not None and permit.digest == digest and _counts(state, permit, now) else None
 
 
@@ -150,9 +151,9 @@ def _counts(state: str, permit: CallPermit, now: float) -> bool:
     return all(record.get(key) == value for key, value in expected.items())
 
 
-def _read_own(folder: str, name: str) -> Any:
+def read_own_json(folder: str, name: str) -> Any:
     """Return the JSON of a file that only the user can have written; None for any other."""
-    path = f"{folder}/{name}{_ENDING}"
+    path = f"{folder}/{name}{PERMIT_ENDING}"
     try:
         if not _is_private(os.lstat(folder), stat.S_IFDIR) or not _is_private(os.lstat(path), stat.S_IFREG):
             return None
@@ -165,9 +166,9 @@ def _is_private(status: os.stat_result, kind: int) -> bool:
     return stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
-def _list_names(folder: str) -> list[str]:
+def list_permit_names(folder: str) -> list[str]:
     try:
-        return [name.removesuffix(_ENDING) for name in sorted(os.listdir(folder)) if name.endswith(_ENDING)]
+        return [name.removesuffix(PERMIT_ENDING) for name in sorted(os.listdir(folder)) if name.endswith(PERMIT_ENDING)]
     except OSError:
         return []
 
@@ -183,7 +184,7 @@ def _remove_old(folder: str, now: float, limit: int) -> None:
             continue
         if changed < now - PERMIT_SECONDS:
             _remove(path)
-        elif name.endswith(_ENDING):
+        elif name.endswith(PERMIT_ENDING):
             ages.append((changed, path))
     for _, path in sorted(ages)[: max(0, len(ages) - limit)]:
         _remove(path)

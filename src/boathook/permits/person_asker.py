@@ -12,7 +12,8 @@ from boathook.core.ask_rule import (
     WAITS,
     choose_ask_way,
     compute_wait_seconds,
-    describe_ask_result,
+    describe_person_answer,
+    describe_repeat,
     describe_silence,
 )
 from boathook.core.json_text import dumps
@@ -30,6 +31,7 @@ from boathook.permits.ask_listeners import has_ask_listener
 from boathook.permits.askpass import ASKPASS_SECONDS
 from boathook.permits.factors import FactorAnswer, check_factor, describe_wish, needs_factor
 from boathook.permits.peer_check import can_check_peers, find_agent_processes, find_refusal, read_peer
+from boathook.permits.repeat_permits import find_repeat, note_repeat_use
 from boathook.permits.waiting_questions import list_waiting, make_ask_id, remove_waiting, write_waiting
 from boathook.process.reaper import find_caller_process
 from boathook.process.sessions import Sessions
@@ -71,6 +73,8 @@ class PersonAsker:
         # No agent asks for a second factor.
         if setting != DENIES and question is not None and question.needs_factor:
             setting = WAITS
+        if setting != DENIES and question is not None and (allowed := self._use_repeat(verdict, question)):
+            return allowed
         way = choose_ask_way(
             setting, host_asks=self._host.asks_person, has_listener=lambda: has_ask_listener(self._state)
         )
@@ -79,11 +83,18 @@ class PersonAsker:
             return verdict
         if way == DENIES or question is None:
             return _deny(verdict, "Your hooks.toml denies what hooks want to ask a person about.")
-        # Hooks may have rewritten what the person is asked about.
-        question = question.replace(tool=verdict.event.tool_name, tool_input=verdict.event.tool_input)
+        question = _take_rewritten(question, verdict)
         seconds = compute_wait_seconds(self._host.find_wait_seconds(), elapsed, self._settings.ask_timeout / 1000)
         obstacle = self._find_obstacle(question, seconds)
         return _deny(verdict, obstacle) if obstacle else self._wait(verdict, question, seconds)
+
+    def _use_repeat(self, verdict: Verdict, question: Question) -> Verdict | None:
+        """Return the verdict if a person allowed this very call for a while, else None."""
+        final = _take_rewritten(question, verdict)
+        permit = find_repeat(self._state, final, time.time())
+        if permit is None or not note_repeat_use(self._state, final, permit):
+            return None
+        return _lift(verdict.replace(asked=(permit.id, ALLOWED)), permit.id, describe_repeat())
 
     def _find_obstacle(self, question: Question, seconds: float) -> str:
         """Return why boathook does not wait for an answer, or ""."""
@@ -116,7 +127,7 @@ class PersonAsker:
         elif result != WITHDRAWN:
             self._sessions.forget_unanswered(question.session)
         verdict = verdict.replace(asked=(question.id, result))
-        text = describe_ask_result(result, seconds)
+        text = describe_person_answer(result, seconds)
         return _lift(verdict, question.id, text) if result == ALLOWED else _deny(verdict, text)
 
 
@@ -187,6 +198,11 @@ class _Wait:
             ledger.append(record, sync=True)
         self._result = result
         return ""
+
+
+def _take_rewritten(question: Question, verdict: Verdict) -> Question:
+    """Return the question about the call as it is now: hooks may have rewritten it."""
+    return question.replace(tool=verdict.event.tool_name, tool_input=verdict.event.tool_input)
 
 
 def _list_askers(verdict: Verdict) -> list[Run]:
