@@ -44,8 +44,9 @@ class WaitingQuestion(Value):
             "deadline": float,
             "is_strong": bool,
         }
-        _check_types(fields, types)
-        return cls(**{**fields, "question": Question.parse(fields["question"])})
+        checked = _check_types(fields, types)
+        checked["question"] = Question.parse(checked["question"])
+        return cls(**checked)
 
 
 class PersonAnswer(Value):
@@ -60,15 +61,18 @@ class PersonAnswer(Value):
     @classmethod
     def parse(cls, fields: Any) -> PersonAnswer:
         """Make it from JSON; TypeError if it is not one."""
-        _check_types(fields, {"id": str, "digest": str, "is_yes": bool, "via": str, "factor": str})
-        if fields["via"] not in ANSWER_WAYS:
+        checked = _check_types(fields, {"id": str, "digest": str, "is_yes": bool, "via": str, "factor": str})
+        if checked["via"] not in ANSWER_WAYS:
             raise TypeError("'via' is another word")
-        return cls(**fields)
+        return cls(**checked)
 
 
-def _check_types(fields: Any, types: dict[str, type]) -> None:
-    if not isinstance(fields, dict) or fields.keys() != types.keys():
+def _check_types(fields: Any, types: dict[str, type]) -> dict[str, Any]:
+    """Return fields from JSON; TypeError if one is missing or wrong, or if there is another one."""
+    checked: dict[str, Any] = dict(fields) if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+    if checked.keys() != types.keys():
         raise TypeError("another set of fields")
     for name, wanted in types.items():
-        if type(fields[name]) is not wanted:
+        if type(checked[name]) is not wanted:
             raise TypeError(f"'{name}' has another type")
+    return checked
