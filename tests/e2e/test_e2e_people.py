@@ -22,7 +22,7 @@ def attend(folder, *lines: str) -> str:
     return attend_agent(argv, place, os.environ, 1, lambda: len([*folder.glob("asked-*")]))
 
 
-def test_a_person_says_yes_and_the_agent_is_ended_when_it_is_done(tmp_path):
+def test_a_question_is_answered_with_yes_and_the_agent_is_ended_when_it_is_done(tmp_path):
     assert BY_CAREFUL in attend(tmp_path, ASK, RUN, STAY)
 
 
@@ -31,6 +31,6 @@ def test_an_agent_that_ends_without_a_question_did_not_ask(tmp_path):
         attend(tmp_path, "print('done')")
 
 
-def test_a_call_that_ran_without_a_question_is_no_question(tmp_path):
+def test_an_agent_that_runs_the_call_without_a_question_did_not_ask(tmp_path):
     with pytest.raises(DeedError, match="the agent did not ask"):
         attend(tmp_path, RUN, STAY)

@@ -36,8 +36,15 @@ def test_each_prompt_gets_its_own_answer(tmp_path):
     assert run_at_terminal([sys.executable, "-c", code], ["a", "b"], cwd=tmp_path, env=os.environ)[1].endswith("a b\n")
 
 
+INTERRUPTED = """
+import time
+try:
+    print("go? [y/N]: ", end="", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    exit(7)
+"""
+
+
 def test_ctrl_c_counts_although_the_tests_ignore_it(tmp_path, ignored_sigint):
-    code = (
-        "import time; print('go? [y/N]: ', end='', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: exit(7)"
-    )
-    assert run_at_terminal([sys.executable, "-c", code], ["\x03"], cwd=tmp_path, env=os.environ)[0] == 7
+    assert run_at_terminal([sys.executable, "-c", INTERRUPTED], ["\x03"], cwd=tmp_path, env=os.environ)[0] == 7
