@@ -68,7 +68,7 @@ def find_repeat(state: str, question: Question, now: float) -> RepeatPermit | No
 def note_repeat_use(state: str, question: Question, permit: RepeatPermit) -> bool:
     """Record that a call uses a permit; return whether that worked, because without it the call is not allowed."""
     about = {"id": make_record_id(), "time": make_timestamp(), "result": ALLOWED, "via": BY_REPEAT}
-    record = make_answered_record(question.replace(id=permit.id), 0.0, **about) | describe_machine(state)
+    record = make_answered_record(question.replace(id=permit.id), 0.0, (), **about) | describe_machine(state)
     try:
         Ledger(state).append_required(record)
     except LedgerError:
