@@ -182,7 +182,7 @@ def _find_arguments(data: bytes) -> list[str]:
     return args
 
 
-def read_variables(handle: int, locale_name: bytes) -> dict[bytes, bytes]:
+def parse_environment(handle: int, locale_name: bytes) -> dict[bytes, bytes]:
     """Return the environment of a caller as an interpreter that it starts would have it."""
     env: dict[bytes, bytes] = {}
     for entry in read_all(handle).split(b"\0"):

@@ -20,7 +20,7 @@ from boathook.entry.surroundings import EXITED, STARTED
 from boathook.process.child import make_memory_file
 from boathook.process.reaper import set_caller_process
 from boathook.process.supervisor import HOOK_ENTRY
-from boathook.warm.caller_facts import read_variables
+from boathook.warm.caller_facts import parse_environment
 from boathook.warm.page_copies import copy_pages, find_own_pages
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _take_over(taken: list[Any], streams: list[int], process: int, variables: in
     os.chdir(f"/proc/self/fd/{process}/cwd")
     os.close(process)
     os.umask(umask)
-    _replace_environment(read_variables(variables, locale_name))
+    _replace_environment(parse_environment(variables, locale_name))
     os.close(variables)
     time.tzset()
     set_caller_process(pid)
