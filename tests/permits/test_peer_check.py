@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathook.core.ask_rule import ASK_WAYS, choose_ask_way, compute_wait_seconds, describe_ask_result
+from boathook.core.ask_rule import ASK_WAYS, choose_ask_way, compute_wait_seconds, describe_person_answer
 from boathook.core.verdict import ASK_RESULTS
 from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.dialects.dialect import find_host_dialect
@@ -101,7 +101,7 @@ def test_what_is_not_an_answer_or_a_question_is_a_type_error(value):
 
 
 def test_every_result_has_its_own_text_and_only_one_is_a_consent():
-    texts = {result: describe_ask_result(result, 60) for result in ASK_RESULTS}
+    texts = {result: describe_person_answer(result, 60) for result in ASK_RESULTS}
     assert len({*texts.values()}) == len(ASK_RESULTS)
     assert "This is not consent." in texts["unanswered"]
     assert "denied" not in texts["unanswered"]
