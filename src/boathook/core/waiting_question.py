@@ -36,7 +36,9 @@ class WaitingQuestion(Value):
     def parse(cls, fields: Any) -> WaitingQuestion:
         """Make it from JSON; TypeError if it is not one."""
         _check_types(fields, {"id": str, "question": dict, "text": str, "pid": int, "start": int, "deadline": float})
-        return cls(**{**fields, "question": Question.parse(fields["question"])})
+        question = Question.parse(fields["question"])
+        others = (fields[name] for name in ("text", "pid", "start", "deadline"))
+        return cls(fields["id"], question, *others)
 
 
 class PersonAnswer(Value):
@@ -58,8 +60,9 @@ class PersonAnswer(Value):
 
 
 def _check_types(fields: Any, types: dict[str, type]) -> None:
-    if not isinstance(fields, dict) or fields.keys() != types.keys():
+    given: dict[str, Any] = fields if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    if given.keys() != types.keys():
         raise TypeError("another set of fields")
     for name, wanted in types.items():
-        if type(fields[name]) is not wanted:
+        if type(given[name]) is not wanted:
             raise TypeError(f"'{name}' has another type")
