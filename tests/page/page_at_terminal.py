@@ -39,7 +39,7 @@ class TerminalPage(ServedPage):
             stdin=follower, stdout=follower, stderr=follower, cwd=project.path, env=env, start_new_session=True,
         )  # fmt: skip
         os.close(follower)
-        self._shown = b""
+        self._shown, self._known_codes = b"", 0
         threading.Thread(target=self._read, daemon=True).start()
         match = wait_until(lambda: re.search(r"http://127\.0\.0\.1:(\d+)/#t=([\w-]+)", self.text))
         self.port, self.host, self.token = int(match[1]), f"127.0.0.1:{match[1]}", ""
@@ -67,11 +67,15 @@ class TerminalPage(ServedPage):
         return self.send(path, headers, method="POST", body=json.dumps(fields))
 
     def begin(self, decision: str, about: str, digest: str, project: str = "") -> dict[str, Any]:
+        self._known_codes = len(self._find_codes())
         return self.post("/decide/begin", decision=decision, about=about, digest=digest, project=project).fields
 
+    def _find_codes(self) -> list[str]:
+        return re.findall(r"type this on the page: ([0-9A-Z]{6})\n", self.text)
+
     def read_code(self) -> str:
-        """Return the code that the terminal showed last."""
-        return wait_until(lambda: re.findall(r"type this on the page: ([0-9A-Z]{6})\n", self.text))[-1]
+        """Return the code that the terminal shows for the decision that was begun last."""
+        return wait_until(lambda: self._find_codes()[self._known_codes :])[-1]
 
     def finish(self, begun: dict[str, Any], code: str | None = None) -> dict[str, Any]:
         typed = self.read_code() if code is None else code
