@@ -28,7 +28,7 @@ ARGUMENTS = [
 ]
 ADDRESSES = (
     *("now", "live", "live?only=objections", "record?id={id}", "guards", "hooks", "hook?name=no-force", "sessions"),
-    *("session?id=s2", "replay", "replay?last=20", "record?id=none", "nothing"),
+    *("session?id=s2", "replay", "replay?last=20", "record?id=none", "review?id=none", "nothing"),
 )
 
 

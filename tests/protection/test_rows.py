@@ -38,6 +38,8 @@ CHANGING = {
     "new",
     "doctor",
     "allow",
+    "approvals",
+    "page",
     "asks",
     "approvals",
     "page",
