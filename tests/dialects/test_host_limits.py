@@ -221,7 +221,7 @@ def install(
     project: ScratchProject, host: str, installed_in: str = "", text: str = "/x/hook_entry.py --host vscode --event E"
 ) -> None:
     state = project.state
-    state.mkdir(parents=True)
+    state.mkdir(parents=True, exist_ok=True)
     (state / "hooks.json").write_text(text)
     found = {"host": host, "scope": "user", "project": installed_in, "files": [{"path": str(state / "hooks.json")}]}
     (state / "installed.json").write_text(json.dumps({"version": 1, "installations": [found]}))

@@ -30,7 +30,7 @@ def test_it_imports_nothing_of_boathook_before_it_finds_a_file():
 
 
 def test_every_case_is_a_test_and_nothing_else_in_the_folder_is(project):
-    folder = project.write_hook("guard", "grep -q rm && exit 2; exit 0", scope="project")
+    folder = project.write_hook("guard", "grep -q 'rm [xy]' && exit 2; exit 0", scope="project")
     (folder / "tests.txt").write_text("block rm x\npass rm y\ntodo-block ls\nskip @post-tool-call ls\n")
     for path in (folder / "test_other.py", project.path / ".agents/test_more.py"):
         path.write_text("def test_x(): assert 0\n")

@@ -24,7 +24,7 @@ from tests.core.builders import a_hook
 
 KNOWN = (
     "enabled, debug, strict_exit_codes, max_stop_blocks, max_timeout, model, untrusted, record, degraded, broken, "
-    "warm, approvals, sandbox, defaults, sources, projects, disable, override"
+    "warm, ask, ask_timeout, approvals, sandbox, defaults, sources, projects, disable, override"
 )
 TUNABLE = "timeout, priority, async, on_failure, sandbox"
 
