@@ -41,8 +41,6 @@ CHANGING = {
     "approvals",
     "page",
     "asks",
-    "approvals",
-    "page",
     "unlock",
     "pack",
     "setup",
