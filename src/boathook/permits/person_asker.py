@@ -165,7 +165,7 @@ class _Wait:
             waiting = self._waiting
             if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
                 return "it is for another call"
-            if refusal := find_refusal(read_peer(connection, agent.above), agent):
+            if refusal := find_refusal(read_peer(connection), agent):
                 self._refusals[refusal] = None
                 return f"this process may not answer: {refusal}"
             if answer.is_yes and needs_factor(self._settings, waiting.question, answer.via):
