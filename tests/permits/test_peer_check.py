@@ -14,12 +14,19 @@ from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.dialects.dialect import find_host_dialect
 from boathook.hosts.setup import list_setups
 from boathook.permits.agent_evidence import AgentEvidence
-from boathook.permits.peer_check import AgentProcesses, PeerFacts, find_agent_processes, find_refusal
+from boathook.permits.peer_check import (
+    AgentProcesses,
+    PeerFacts,
+    count_agent_processes,
+    find_agent_processes,
+    find_refusal,
+)
+from boathook.system.ancestors import make_ancestor
 from boathook.system.process_facts import ProcessFacts, is_process_alive, list_processes_above, read_process_facts
 
 HOOK, AGENT, SHELL = (ProcessFacts(pid, pid * 10, pid - 1, 11, 0) for pid in (13, 12, 11))
 OUTER, PERSON = ProcessFacts(5, 50, 1, 5, 0), ProcessFacts(20, 200, 5, 20, 34817)
-QUESTION_OF_AGENT = AgentProcesses((HOOK, AGENT, SHELL), frozenset((12, 11, 5)))
+QUESTION_OF_AGENT = AgentProcesses((HOOK, AGENT, SHELL))
 
 
 def make_peer(*line: ProcessFacts, **fields) -> PeerFacts:
@@ -49,11 +56,11 @@ def test_who_may_answer(peer, reason):
 def test_the_terminal_of_the_agent_counts_only_while_it_lives():
     own = read_process_facts(os.getpid())
     assert own is not None
-    agent = AgentProcesses((own,), frozenset())
+    agent = AgentProcesses((own,))
     peer = make_peer(PERSON.replace(terminal=own.terminal or 34817))
     at_its_terminal = "it is at the terminal of the agent that asks. Use another one" if own.terminal else ""
     assert find_refusal(peer, agent) == at_its_terminal
-    ended = AgentProcesses((own.replace(start=own.start + 1),), frozenset())
+    ended = AgentProcesses((own.replace(start=own.start + 1),))
     assert find_refusal(peer, ended) == ""
 
 
@@ -62,10 +69,35 @@ def test_the_processes_of_an_agent_are_those_of_its_session():
     assert own is not None
     found = find_agent_processes(os.getpid())
     assert found.inner[0] == own
-    assert found.above == {one.pid for one in list_processes_above(own)}
+    assert {*found.inner} <= {own, *list_processes_above(own)}
     assert is_process_alive(own.pid, own.start)
     assert not is_process_alive(own.pid, own.start + 1)
     assert find_agent_processes(1 << 30).inner == ()
+
+
+# From the hook upwards: the name of a program, its session and its terminal; then how many above the hook are the agent's.
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        # Its session has a terminal: a program with many terminals has started that.
+        ([("hook", 8, 1), ("agent", 8, 1), ("bash", 8, 1), ("tmux", 3, 0), ("systemd", 2, 0)], 2),
+        # An agent of an unknown name that starts hooks in a session of their own.
+        ([("hook", 9, 0), ("agent", 8, 1), ("bash", 8, 1), ("tmux", 3, 0)], 1),
+        ([("hook", 9, 0), ("sh", 9, 0), ("agent", 8, 1), ("bash", 8, 1)], 2),
+        # Agents in agents, each with a session of its own: up to the topmost.
+        ([("hook", 9, 0), ("codex", 8, 0), ("sh", 7, 0), ("claude", 6, 1), ("bash", 6, 1)], 3),
+        ([("hook", 8, 1), ("codex", 8, 1), ("bash", 8, 1), ("tmux", 3, 0), ("claude", 2, 2), ("bash", 2, 2)], 4),
+        # Below an editor and below what starts everything, a person has terminals, too.
+        ([("hook", 9, 0), ("cursor", 8, 0), ("systemd", 2, 0)], 0),
+        ([("hook", 8, 0), ("agent", 8, 0), ("cursor", 8, 0), ("systemd", 2, 0)], 1),
+        ([("hook", 8, 0), ("agent", 8, 0), ("systemd", 2, 0), ("init", 1, 0)], 1),
+    ],
+)
+def test_the_processes_of_an_agent_go_up_to_what_started_its_session_and_to_the_topmost_agent(line, count):
+    top = len(line)
+    own, *above = (ProcessFacts(top - n, 1, top - n - 1, session, tty) for n, (_, session, tty) in enumerate(line))
+    ancestors = [make_ancestor(one.pid, [name], [name]) for one, (name, _, _) in zip(above, line[1:], strict=True)]
+    assert count_agent_processes(own, above, ancestors) == count
 
 
 @given(st.sampled_from(("", *ASK_WAYS)), st.booleans(), st.booleans())

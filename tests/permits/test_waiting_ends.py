@@ -81,15 +81,44 @@ def test_a_hook_process_that_is_killed_leaves_no_question_and_no_approval(projec
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_ends_the_wait_and_removes_the_question(project, number):
+def test_a_signal_ends_the_wait_with_a_denial_and_removes_the_question(project, number):
     set_up(project, WAIT)
     call = WaitingCall(project)
     call.find_question()
     call.kill("run", number)
-    end = call.finish()["end"]
-    assert (end["code"], end["stdout"]) == (128 + number, "")
+    found = call.finish()
+    assert (found["decision"], found["end"]["code"]) == ("block", 0), found
+    assert "This is not consent." in found["end"]["stdout"]
     assert list_ask_files(project) == []
-    assert [record["result"] for record in read_records(project, "answered")] == ["withdrawn"]
+    assert [record["result"] for record in read_records(project, "answered")] == ["killed"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_an_agent_reads_the_denial_of_a_wait_that_a_signal_ends(project, number):
+    set_up(project, WAIT)
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf build"},
+             "session_id": "s", "cwd": str(project.path)}  # fmt: skip
+    words = project.make_argv("run", "--host", "codex", "--event", "PreToolUse")
+    call = WaitingCall(project, event=event, argv=words)
+    call.find_question()
+    call.kill("run", number)
+    end = call.finish()["end"]
+    assert "deny" in end["stdout"] or end["code"] == 2, end
+    assert "This is not consent." in end["stdout"] + end["stderr"]
+
+
+def test_the_next_look_records_that_a_process_was_killed(project):
+    set_up(project, WAIT)
+    call = WaitingCall(project)
+    call.find_question()
+    call.kill("run")
+    call.finish()
+    assert read_records(project, "answered") == []
+    for _ in range(2):
+        assert is_nothing_left(project)
+    assert [record["result"] for record in read_records(project, "answered")] == ["killed"]
+    shown = " ".join(project.run("log", "--all").stdout.split())
+    assert "the process that waited for an answer was ended or killed" in shown
 
 
 def test_an_agent_that_is_killed_ends_the_wait(project):

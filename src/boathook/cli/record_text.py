@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from boathook.core.json_text import dumps
-from boathook.core.verdict import ALLOWED, DENIED, OK, UNANSWERED, WITHDRAWN
+from boathook.core.verdict import ALLOWED, DENIED, KILLED, OK, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import BY_REPEAT
 from boathook.hook_tests.case import OBJECTIONS
 from boathook.install.host_files import find_project_top
@@ -123,6 +123,7 @@ _ANSWERS = {
     DENIED: "a person denied the call that was asked about",
     UNANSWERED: "no person answered in time, so the call was denied",
     WITHDRAWN: "the agent stopped waiting for an answer",
+    KILLED: "the process that waited for an answer was ended or killed",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathook.core.verdict import ALLOWED, DENIED, UNANSWERED, WITHDRAWN
+from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def describe_person_answer(result: str, seconds: float) -> str:
         DENIED: f"A person denied this call. {_NO_DETOUR}",
         UNANSWERED: f"No person answered within {seconds:.0f} s. This is not consent. {_NO_DETOUR}",
         WITHDRAWN: "The agent stopped waiting for a person's answer.",
+        KILLED: f"boathook was ended while it waited for a person's answer. This is not consent. {_NO_DETOUR}",
     }[result]
 
 

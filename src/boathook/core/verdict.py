@@ -26,7 +26,13 @@ STATUS_WORDS = {
     "refused": "was refused",
 }
 # What became of a question: a person answered yes or no, there was no answer in time, or the agent stopped waiting.
-ALLOWED, DENIED, UNANSWERED, WITHDRAWN = ASK_RESULTS = ("allowed", "denied", "unanswered", "withdrawn")
+ALLOWED, DENIED, UNANSWERED, WITHDRAWN, KILLED = ASK_RESULTS = (
+    "allowed",
+    "denied",
+    "unanswered",
+    "withdrawn",
+    "killed",
+)
 OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadable", "refused"
 
 

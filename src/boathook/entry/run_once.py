@@ -93,7 +93,8 @@ class _EventRun:
         verdict = self._dispatch(event)
         verdict = self._dispatch_subagent(verdict)
         later = self._dispatch_derived(verdict)
-        if _caught:
+        # A denial goes out even then, for example of a call that waited for a person: silence would let it pass.
+        if _caught and not verdict.is_blocked:
             return 128 + _caught[0]
         state = self._find_state()
         is_unlocked = os.path.exists(f"{state}/unlocked.json")

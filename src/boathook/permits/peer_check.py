@@ -15,12 +15,21 @@ from boathook.permits.agent_evidence import AgentEvidence, find_agent, find_agen
 from boathook.system.ancestors import list_ancestors
 from boathook.system.process_facts import ProcessFacts, list_processes_above, read_process_facts, read_variables
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathook.hosts.setup import Setup
+    from boathook.system.ancestors import Ancestor
+
+# Everything of a person may be below one of these.
+_INIT_NAMES = frozenset(("init", "systemd"))
+
 
 class AgentProcesses(Value):
-    """The processes that a question comes from: `inner` are those of the agent, `above` all that are above the hook process."""
+    """The processes that a question comes from: the hook process, and those above it that are the agent's."""
 
     inner: tuple[ProcessFacts, ...]
-    above: frozenset[int]
 
     def list_terminals(self) -> frozenset[int]:
         """Return the terminals of those that still live."""
@@ -46,32 +55,43 @@ def can_check_peers() -> bool:
 
 
 def find_agent_processes(pid: int) -> AgentProcesses:
-    """Return the processes of the agent that started a hook process: its session, and everything up to a known agent."""
+    """Return the processes of the agent that started a hook process."""
     own = read_process_facts(pid)
     if own is None:
-        return AgentProcesses((), frozenset())
-    above, setups = list_processes_above(own), list_setups()
-    ancestors = {one.pid: one for one in list_ancestors(pid)}
-    inner: list[ProcessFacts] = []
-    for one in above:
+        return AgentProcesses(())
+    above = list_processes_above(own)
+    return AgentProcesses((own, *above[: count_agent_processes(own, above, list_ancestors(pid))]))
+
+
+def count_agent_processes(
+    own: ProcessFacts, above: Sequence[ProcessFacts], ancestors: Iterable[Ancestor], setups: Sequence[Setup] = ()
+) -> int:
+    """Return how many of the processes above a hook process, the nearest first, are the agent's.
+
+    These are its session, what started that if it has no terminal, and everything up to the topmost known agent.
+    """
+    setups, known = setups or list_setups(), {one.pid: one for one in ancestors}
+
+    def is_shared(one: ProcessFacts) -> bool:
         # Everything in an editor is below it, the person's terminals as well.
-        if (
-            one.session != own.session
-            or one.pid <= 1
-            or (one.pid in ancestors and is_editor(ancestors[one.pid], setups))
-        ):
-            break
-        inner.append(one)
-    # Some agents start hooks in a session of their own.
-    pids = [one.pid for one in above]
-    agent = next((one.pid for one in ancestors.values() if find_agent_name(one, setups)), 0)
-    if agent in pids[len(inner) :]:
-        inner = [*above[: pids.index(agent) + 1]]
-    return AgentProcesses((own, *inner), frozenset(pids))
+        ancestor = known.get(one.pid)
+        return one.pid <= 1 or (ancestor is not None and (is_editor(ancestor, setups) or _is_init(ancestor)))
+
+    is_outside = (number for number, one in enumerate(above) if one.session != own.session or is_shared(one))
+    count = next(is_outside, len(above))
+    # Some agents start hooks in a session of their own. What starts one with a terminal is a program with many terminals.
+    if count < len(above) and not own.terminal and not is_shared(above[count]):
+        count += 1
+    names = (bool(one.pid in known and find_agent_name(known[one.pid], setups)) for one in above)
+    return max((count, *(number + 1 for number, is_agent in enumerate(names) if is_agent)))
 
 
-def read_peer(connection: socket.socket, known: frozenset[int]) -> PeerFacts:
-    """Return the facts about the process that connected; `known` are processes whose programs do not count as an agent's."""
+def _is_init(ancestor: Ancestor) -> bool:
+    return not _INIT_NAMES.isdisjoint(ancestor.names)
+
+
+def read_peer(connection: socket.socket) -> PeerFacts:
+    """Return the facts about the process that connected."""
     pid, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     facts = read_process_facts(pid) if pid > 0 else None
     if facts is None:
@@ -80,8 +100,7 @@ def read_peer(connection: socket.socket, known: frozenset[int]) -> PeerFacts:
         variables = read_variables(pid)
     except OSError:
         return PeerFacts(user, ())
-    ancestors = [one for one in list_ancestors(pid) if one.pid not in known]
-    evidence = find_agent(variables, ancestors, list_setups())
+    evidence = find_agent(variables, list_ancestors(pid), list_setups())
     return PeerFacts(user, (facts, *list_processes_above(facts)), evidence)
 
 

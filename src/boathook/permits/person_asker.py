@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 from boathook.core.ask_rule import (
@@ -20,7 +21,7 @@ from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.core.text import clean_text, reveal_text
 from boathook.core.value import Value
-from boathook.core.verdict import ALLOWED, DENIED, UNANSWERED, WITHDRAWN
+from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.errors import LedgerError
 from boathook.ledger.record import make_answered_record, make_asked_record
@@ -118,13 +119,18 @@ class PersonAsker:
         try:
             wait.begin()
             result = wait.run(seconds)
+            if result != ALLOWED:
+                _hold_signals()
         except (OSError, LedgerError) as error:
             return _deny(verdict, f"boathook could not ask a person: {error}.")
+        except BaseException:  # noqa: BLE001  (a signal: many agents take silence for a yes, so the denial must go out)
+            _hold_signals()
+            result = KILLED
         finally:
             wait.end()
         if result == UNANSWERED:
             self._sessions.note_unanswered(question.session)
-        elif result != WITHDRAWN:
+        elif result in (ALLOWED, DENIED):
             self._sessions.forget_unanswered(question.session)
         verdict = verdict.replace(asked=(question.id, result))
         text = describe_person_answer(result, seconds)
@@ -159,7 +165,7 @@ class _Wait:
             waiting = self._waiting
             if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
                 return "it is for another call"
-            if refusal := find_refusal(read_peer(connection, agent.above), agent):
+            if refusal := find_refusal(read_peer(connection), agent):
                 self._refusals[refusal] = None
                 return f"this process may not answer: {refusal}"
             if answer.is_yes and needs_factor(self._settings, waiting.question, answer.via):
@@ -180,7 +186,7 @@ class _Wait:
             self._socket.close()
         remove_waiting(self._state, self._waiting.id)
         if self._is_asked and not self._result:
-            self._record(WITHDRAWN)
+            self._record(KILLED)
 
     def _record(self, result: str, via: str = "") -> str:
         """Record what became of the question; return why that does not count, or "". Only a yes needs its record."""
@@ -198,6 +204,11 @@ class _Wait:
             ledger.append(record, sync=True)
         self._result = result
         return ""
+
+
+def _hold_signals() -> None:
+    """Let no signal keep a denial from being written; this process ends with it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 
 
 def _take_rewritten(question: Question, verdict: Verdict) -> Question:

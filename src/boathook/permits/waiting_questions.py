@@ -15,7 +15,10 @@ from contextlib import suppress
 
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.value import Value
+from boathook.core.verdict import KILLED
 from boathook.core.waiting_question import MAX_ANSWER_BYTES, PersonAnswer, WaitingQuestion
+from boathook.ledger.record import make_answered_record
+from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.ask_folder import ASK_FOLDER, list_ask_files, open_ask_folder
 from boathook.permits.askpass import ASKPASS_SECONDS
 from boathook.permits.call_permits import MAX_QUESTION_BYTES
@@ -83,9 +86,21 @@ def read_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
     if waiting.id != ask_id:
         return None
     if not is_process_alive(waiting.pid, waiting.start):
-        remove_waiting(state, ask_id)
+        _close_killed(state, waiting)
         return None
     return waiting
+
+
+def _close_killed(state: str, waiting: WaitingQuestion) -> None:
+    """Remove the question of a process that was killed, and record that; of several that look, one does."""
+    try:
+        os.unlink(f"{state}/{ASK_FOLDER}/{waiting.id}{FILE_ENDING}")
+    except OSError:
+        return
+    remove_waiting(state, waiting.id)
+    about = {"id": make_record_id(), "time": make_timestamp(), "result": KILLED, "via": ""}
+    record = make_answered_record(waiting.question, max(0.0, time.time() - waiting.question.time), (), **about)
+    Ledger(state).append(record | describe_machine(state), sync=True)
 
 
 def _is_private(status: os.stat_result, kind: int) -> bool:
