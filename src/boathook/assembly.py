@@ -69,6 +69,8 @@ class _EngineSetup(Value):
     state: str
     recorder: Recorder | None = None
     can_ask: bool = True
+    can_wait: bool = True
+    denies_questions: bool = False
     trace: Callable[[str], None] | None = None
     open_permits: Callable[[], Permits] | None = None
     marks_refused_stops: bool = False
@@ -114,6 +116,8 @@ def load(
         locations.state,
         recorder,
         can_ask=can_ask,
+        can_wait=False,
+        denies_questions=catalog.settings.ask == "deny",
         trace=debug,
         open_permits=_find_permits(locations, origin),
     )
@@ -289,6 +293,8 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         locations.state,
         recorder,
         can_ask=sender.can_ask,
+        can_wait="state" not in locations.untrusted,
+        denies_questions=settings.ask == "deny",
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
         open_permits=_find_permits(locations, origin),
         marks_refused_stops=sender.dialect.marks_refused_stops,
@@ -421,7 +427,13 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
     parts = EngineParts(
         built_ins if setup.trace is None else TracingRunner(built_ins, setup.trace),
         make_background(hooks),
-        Policy(settings.max_stop_blocks, setup.can_ask, settings.strict_exit_codes),
+        Policy(
+            settings.max_stop_blocks,
+            setup.can_ask,
+            settings.strict_exit_codes,
+            setup.can_wait,
+            setup.denies_questions,
+        ),
         setup.trace,
         sessions,
         setup.recorder,

@@ -253,6 +253,13 @@ def test_over_ssh_the_line_for_the_own_machine_is_printed() -> None:
     assert describe_tunnel({}, 8000, "") == []
 
 
+def test_over_ssh_each_line_is_a_line_of_its_own(project: ScratchProject) -> None:
+    with start_page(project, "--no-open", SSH_CONNECTION="1.2.3.4 5 6.7.8.9 22") as process:
+        assert process.stdout is not None
+        assert re.fullmatch(r"On your own machine, first: ssh -N -L \S+ \S+\n", process.stdout.readline())
+        assert process.stdout.readline().startswith("Open within a minute, once: http://127.0.0.1:")
+
+
 def test_there_is_no_option_to_answer_to_the_network(project: ScratchProject) -> None:
     text = project.run("page", "--help").stdout
     known = {"--port", "--socket", "--open", "--no-open", "--project", "--state", "--help"}

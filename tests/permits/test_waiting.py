@@ -106,6 +106,7 @@ def test_only_one_of_two_answers_counts(project):
 def test_questions_are_listed_for_people_and_programs(project):
     set_up(project, WAIT)
     assert project.run("asks").stdout == "No call waits for an answer.\n"
+    assert project.run("asks", "--count").stdout == "0\n"
     calls = [WaitingCall(project, event=make_call(project, f"rm {name}")) for name in ("one", "TOKEN=hunter2hunter2")]
     ids = [call.find_question() for call in calls]
     lines = project.run("asks").stdout
@@ -115,6 +116,10 @@ def test_questions_are_listed_for_people_and_programs(project):
     assert {one["id"] for one in listed} == {*ids}
     assert listed[0]["hooks"] == ["careful"]
     assert "hunter2" not in json.dumps(listed)
+    assert project.run("asks", "--count").stdout == "2\n"
+    waiting = "2 calls wait for your answer: boathook asks"
+    assert project.run().stdout.splitlines()[1] == waiting
+    assert project.run("status").stdout.splitlines()[0] == waiting
     assert project.run("asks", ids[0], "--json").returncode == 1
     assert project.run("asks", "--yes").returncode == 1
     for call in calls:

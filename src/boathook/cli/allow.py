@@ -14,6 +14,7 @@ from boathook.cli.closed_questions import describe_closed_question
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
+from boathook.cli.record_text import format_clock
 from boathook.cli.show import cut_text, echo, print_table
 from boathook.cli.terminal import open_terminal
 from boathook.core.hashing import hexdigest
@@ -71,8 +72,7 @@ def allow_call(id: str | None, state: str | None) -> int:
         permit = write_permit(folder, question, time.time())
     except (LedgerError, OSError) as error:
         raise _make_unrecorded_error("Nothing was allowed", error) from None
-    until = make_timestamp(permit.end)[11:16]
-    within = f"within {PERMIT_SECONDS / 60:.0f} minutes (until {until} UTC)"
+    within = f"within {PERMIT_SECONDS / 60:.0f} minutes (until {format_clock(permit.end)})"
     echo(f"This call is allowed once, {within}. Now let the agent try again.", "green")
     return 0
 
@@ -107,7 +107,7 @@ def _drop_repeated_questions(questions: list[Question]) -> list[Question]:
 
 
 def _make_question_row(question: Question) -> tuple[str, ...]:
-    until = f"{make_timestamp(question.time + PERMIT_SECONDS)[11:16]} UTC"
+    until = format_clock(question.time + PERMIT_SECONDS)
     hooks = ", ".join(dict.fromkeys(objection.hook for objection in question.objections))
     shown = cut_text(dumps(question.tool_input), _MAX_SHOWN_INPUT)
     return question.id, until, question.host, question.host_tool or question.tool, hooks, shown

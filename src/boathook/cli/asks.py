@@ -14,6 +14,7 @@ from boathook.cli.call_review import describe_call, describe_objections, is_end_
 from boathook.cli.common_options import state_option
 from boathook.cli.pager import show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
+from boathook.cli.record_text import format_clock
 from boathook.cli.show import cut_text, echo, print_json, print_table
 from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.permit import TYPED_CHARS, RepeatPermit
@@ -37,8 +38,11 @@ _OWN_TERMINAL = "Run this in a terminal of your own"
     "--end", "is_end", is_flag=True, help="Ask again about the call of ID, which is allowed again for a while."
 )
 @click.option("--json", "as_json", is_flag=True, help="List the questions for a program; nothing is answered.")
+@click.option("--count", "is_count", is_flag=True, help="Print how many calls wait, and nothing else.")
 @state_option
-def answer_questions(id: str | None, is_watching: bool, is_end: bool, as_json: bool, state: str | None) -> int:
+def answer_questions(
+    id: str | None, is_watching: bool, is_end: bool, as_json: bool, is_count: bool, state: str | None
+) -> int:
     """Answer what hooks ask you about calls that wait.
 
     Without ID, this lists the calls that wait for an answer; if only one waits, you can answer it at once. You are
@@ -54,9 +58,13 @@ def answer_questions(id: str | None, is_watching: bool, is_end: bool, as_json: b
     Exit codes: 0 answered or listed, 1 not answered.
     """
     folder = resolve_state(state)
-    if as_json:
-        if id is not None or is_watching or is_end:
-            raise click.UsageError("--json only lists: leave out ID, --watch and --end")
+    if as_json or is_count:
+        if id is not None or is_watching or is_end or (as_json and is_count):
+            option = "--json" if as_json else "--count"
+            raise click.UsageError(f"{option} only lists: leave out ID and all other options but --state")
+        if is_count:
+            echo(str(len(list_waiting(folder))))
+            return 0
         repeats = [_describe_repeat(permit) for permit in list_repeats(folder, time.time())]
         print_json({"questions": [_to_json(one) for one in list_waiting(folder)], "repeats": repeats})
         return 0
@@ -101,9 +109,7 @@ def _print_repeats(folder: str) -> int:
     permits = list_repeats(folder, time.time())
     if permits:
         echo("Allowed again without a question:")
-        rows = [
-            (permit.id[:_SHOWN_ID_CHARS], f"{make_timestamp(permit.end)[11:19]} UTC", permit.text) for permit in permits
-        ]
+        rows = [(permit.id[:_SHOWN_ID_CHARS], format_clock(permit.end), permit.text) for permit in permits]
         print_table(("ID", "UNTIL", "CALL"), rows)
         echo("To end one: boathook asks ID --end", "dim")
     return 0
@@ -170,7 +176,7 @@ def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> in
     # A pager that ends takes what it showed from the screen.
     for text, style in describe_objections(question, ""):
         echo(text, style)
-    echo(f"  until     {make_timestamp(waiting.deadline)[11:19]} UTC")
+    echo(f"  until     {format_clock(waiting.deadline)}")
     wanted = f"Type the last {TYPED_CHARS} characters of the digest to allow this call, or no to deny it"
     typed = terminal.ask(wanted, lambda: read_waiting(folder, waiting.id) is not None)
     is_yes = is_end_of_digest(typed, question.digest)

@@ -6,12 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from boathook.cli.pager import StyledLine
+from boathook.cli.show import format_count
 from boathook.cli.terminal import Terminal
 from boathook.core.json_text import dumps
 from boathook.core.permit import TYPED_CHARS, Objection, Question
 from boathook.core.text import reveal_text
+from boathook.permits.waiting_questions import list_waiting
 
 _DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
+
+
+def describe_waiting_calls(state: str) -> str:
+    """Return how many calls wait for a person, and the command for them; "" if none does."""
+    count = len(list_waiting(state))
+    verb = "waits" if count == 1 else "wait"
+    return f"{format_count(count, 'call')} {verb} for your answer: boathook asks" if count else ""
 
 
 def has_typed_digest(terminal: Terminal, action: str, digest: str) -> bool:

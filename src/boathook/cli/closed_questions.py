@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
+from boathook.cli.record_text import format_time
 from boathook.core.event import CALL_KINDS
 from boathook.core.permit import PERMIT_SECONDS, Question
 from boathook.core.value import Value
@@ -89,4 +90,4 @@ def _describe_open(questions: list[Question], prefix: str) -> str:
 
 
 def _format_time(timestamp: str) -> str:
-    return f"{timestamp[:10]} {timestamp[11:16]} UTC"
+    return format_time({"time": timestamp})

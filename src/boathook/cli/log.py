@@ -21,6 +21,7 @@ from boathook.cli.show import echo, format_count, make_console, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.hook import ARMED
 from boathook.core.outcome import Decision
+from boathook.core.verdict import ASK_RESULTS
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import find_canonical_name
 from boathook.ledger.reader import LedgerReader
@@ -49,7 +50,7 @@ class LogFilter:
         return (
             (self.hook is None or any(is_hook_called(name, self.hook) for name in list_record_hooks(record)))
             and (self.event is None or record.get("event") == find_kind(self.event).name)
-            and (self.decision is None or record.get("decision") == self.decision)
+            and (self.decision is None or self.decision in (record.get("decision"), record.get("result")))
             and (self.agent is None or record.get("host") == self.agent)
             and (self.project is None or is_in_project(record, self.project))
             and (self.tool is None or record.get("tool") in (self.tool, find_canonical_name(self.tool)))
@@ -62,7 +63,11 @@ class LogFilter:
 @click.option("-n", "count", type=click.IntRange(min=0), metavar="N", help="Only the last N records; 0 for all.")
 @click.option("--hook", type=ANY_HOOK_NAME, metavar="NAME", help="Only events this hook ran on, or should have.")
 @click.option("--event", type=EVENT, metavar="EVENT", help="Only this event.")
-@click.option("--decision", type=click.Choice(Decision.NAMES), help="Only events with this decision.")
+@click.option(
+    "--decision",
+    type=click.Choice((*Decision.NAMES, *ASK_RESULTS)),
+    help="Only this decision, or result of a question.",
+)
 @make_agent_option("agent", "Only events of this agent", choices=RECORDED_HOST)
 @click.option(
     "--project",

@@ -27,12 +27,12 @@ from boathook.ledger.schema import LedgerRecord
 _MIN_WIDE_CHARS = 200
 # The columns of one line and their widths; the last ones share what is left in a terminal, and are whole in a pipe.
 _WIDE_COLUMNS = {
-    "TIME": 19, "ID": 12, "AGENT": 8, "PROJECT": 12, "EVENT": 19, "TOOL": 12, "DECISION": 8,
+    "TIME": 19, "ID": 12, "AGENT": 8, "PROJECT": 12, "EVENT": 19, "TOOL": 12, "DECISION": 10,
     "HOOKS": 24, "INPUT": 24, "REASON": 0,
 }  # fmt: skip
 _FIXED_COUNT = 7
 # The columns of the first of two lines; the second begins below the id.
-_NARROW_COLUMNS = {"TIME": 14, "ID": 12, "DECISION": 8, "TOOL": 12, "INPUT": 0}
+_NARROW_COLUMNS = {"TIME": 14, "ID": 12, "DECISION": 10, "TOOL": 12, "INPUT": 0}
 _INDENT = " " * 16
 _GAP = "  "
 

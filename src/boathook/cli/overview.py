@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from boathook.assembly import load_with_trust, locate
+from boathook.cli.call_review import describe_waiting_calls
 from boathook.cli.record_text import describe_deciders, describe_reasons, format_time, is_in_project, is_objection
 from boathook.cli.show import STATE_STYLES, cut_text, echo, echo_wrapped, shorten_path
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog
@@ -51,6 +52,8 @@ def show_overview() -> int:
     catalog = load_with_trust(locations)[0].catalog
     overview = _make_overview(catalog, locations.state)
     echo(f"boathook {__version__}", "bold")
+    if waiting := describe_waiting_calls(locations.state):
+        echo(waiting, "bold yellow")
     for label, text, style in _describe_overview(overview):
         echo_wrapped(f"  {label:<{_LABEL_CHARS}}{text}", style, indent=_LABEL_CHARS + 2)
     step = choose_next_step(overview)

@@ -10,7 +10,7 @@ import click
 from boathook.assembly import resolve_start, resolve_state
 from boathook.cli.common_options import project_option, state_option
 from boathook.cli.person import require_person
-from boathook.cli.show import echo
+from boathook.cli.show import echo_lines
 from boathook.errors import ConfigError
 from boathook.system.extras import suggest_extra
 
@@ -59,7 +59,7 @@ def open_page(
     # Raises an error if it is not a folder.
     folder = resolve_start(project) if project is not None else None
     options = PageOptions(folder, state, port, os.path.expanduser(socket_path), can_open=not no_open)
-    return serve_page(options, echo)
+    return serve_page(options, echo_lines)
 
 
 def _print_another_address(port: int, socket_path: str, state: str | None) -> int:
@@ -68,5 +68,5 @@ def _print_another_address(port: int, socket_path: str, state: str | None) -> in
     if socket_path:
         raise click.UsageError("--open is for a page that runs, --socket is for a new one")
     require_person(state)
-    echo(request_address(resolve_state(state), port))
+    echo_lines(request_address(resolve_state(state), port))
     return 0

@@ -26,6 +26,7 @@ from boathook.ledger.record import (
 from boathook.ledger.schema import LedgerRecord
 
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
+CLOCK_TIME = "%H:%M:%S"
 DOCTOR_TYPE = "doctor"
 # The field of an input that says most, by what tools call it.
 _MAIN_KEYS = ("command", "file_path", "path", "url", "query", "pattern", "prompt")
@@ -40,6 +41,11 @@ def format_time(record: LedgerRecord, form: str = LONG_TIME, *, is_utc: bool = F
     except (ValueError, OverflowError):
         return str(record["time"])
     return moment.strftime(form)
+
+
+def format_clock(seconds: float, form: str = CLOCK_TIME) -> str:
+    """Return a time in seconds since 1970 as the clock of this machine shows it."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime(form)
 
 
 def find_folder(record: LedgerRecord) -> str:
@@ -86,9 +92,11 @@ def list_record_hooks(record: LedgerRecord) -> Iterator[str]:
 
 
 def name_decision(record: LedgerRecord) -> str:
+    """Return the decision of a dispatch, how an async hook ended, what became of a question, or the type of another record."""
     if record["type"] == DISPATCH_TYPE:
         return str(record.get("decision", ""))
-    return str(record.get("status", "")) if record["type"] == END_TYPE else str(record["type"])
+    other_words = {END_TYPE: record.get("status", ""), ANSWERED_TYPE: record.get("result", "")}
+    return str(other_words.get(record["type"], record["type"]))
 
 
 def describe_hooks(record: LedgerRecord) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from boathook.assembly import locate, resolve_state
+from boathook.cli.call_review import describe_waiting_calls
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.install import load_all_hooks
 from boathook.cli.show import echo, echo_wrapped, print_json, print_table, shorten_path
@@ -64,6 +65,8 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
         until = make_timestamp(unlock_end) if unlock_end else None
         print_json({"ok": is_healthy, "hosts": hosts, "notes": notes, "unlocked_until": until, "warm": warm})
     else:
+        if waiting := describe_waiting_calls(registry.state):
+            echo(waiting, "bold yellow")
         _print_statuses(statuses, notes, target, present)
         for line in warm:
             echo(f"warm engine: {line}", "dim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.event import PRE_STOP, PRE_TOOL
+from boathook.core.hook import STRONG_ASK
 from boathook.core.json_text import is_same_json
 from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_names, list_notices
 from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
@@ -33,6 +34,7 @@ ALLOWED, DENIED, UNANSWERED, WITHDRAWN, KILLED = ASK_RESULTS = (
     "withdrawn",
     "killed",
 )
+DENIED_QUESTION = "Your hooks.toml denies what hooks want to ask a person about."
 OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadable", "refused"
 
 
@@ -122,6 +124,9 @@ class Policy(Value):
     max_stop_blocks: int = 3
     can_ask: bool = True
     strict_exit_codes: bool = False
+    # Whether boathook itself can ask a person about a tool call, and whether the user's hooks.toml denies all questions.
+    can_wait: bool = True
+    denies_questions: bool = False
 
     def make_run(self, call: Call, end: Exit) -> Run:
         """Return the run of a call that ended; a failure has the effect that the hook's `on_failure` sets."""
@@ -132,6 +137,7 @@ class Policy(Value):
             if end.error:
                 raise AnswerError(end.error, end.detail)
             outcome, notes = call.hook.dialect.read_answer(call, end, strict=self.strict_exit_codes)
+            outcome = self._refuse_question(call, outcome)
             stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
             notes = end.warnings + notes
             return Run(call.hook, OK, outcome, end.code, end.seconds, "", notes, call.look_number, stderr, call.file)
@@ -144,6 +150,21 @@ class Policy(Value):
             code = None if end.error else end.code
             run = Run(call.hook, error.status, outcome, code, end.seconds, message, end.warnings, call.look_number)
             return run.replace(file=call.file) if call.file else run
+
+    def _refuse_question(self, call: Call, outcome: Outcome) -> Outcome:
+        """Turn a question into a block if boathook cannot wait for its answer, and it may not be left to anyone else."""
+        kind = call.event.kind
+        if outcome.decision != Decision.ASK or not kind.is_pre or (kind is PRE_TOOL and self.can_wait):
+            return outcome
+        if call.hook.ask == STRONG_ASK:
+            place = "in this program" if kind is PRE_TOOL else f"at {kind.name}"
+            why = f"The hook '{call.hook.name}' has `ask: strong`, and no second factor can be asked for {place}."
+        elif self.denies_questions:
+            why = DENIED_QUESTION
+        else:
+            return outcome
+        reasons = (*outcome.reasons, why)
+        return outcome.replace(decision=Decision.BLOCK, all_reasons=tuple((Decision.BLOCK, text) for text in reasons))
 
     def finish_outcome(self, event: Event, outcome: Outcome) -> Outcome:
         if event.kind is PRE_TOOL and outcome.decision == Decision.ASK and not self.can_ask:

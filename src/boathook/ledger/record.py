@@ -95,9 +95,9 @@ def make_repeat_end_record(permit: RepeatPermit, *, id: str, time: str) -> _Fiel
 
 
 def make_asked_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
-    """Return the record of a question that boathook waits for an answer to; the call itself is in that of the dispatch."""
+    """Return the record of a question that boathook waits for an answer to; the whole call is in that of the dispatch."""
     hooks = [_shorten_name(objection.hook) for objection in question.objections[:_MAX_ITEMS]]
-    about = _describe_question(question) | {"until": until, "asking": hooks}
+    about = _describe_question(question) | {"until": until, "asking": hooks, "input": _clean_input(question.tool_input)}
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ASKED_TYPE, **about}
 
 
@@ -119,6 +119,14 @@ def make_answered_record(
     if refusals:
         about["refused"] = [_shorten_name(text) for text in refusals[:_MAX_ITEMS]]
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ANSWERED_TYPE, **about}
+
+
+def _clean_input(tool_input: Any) -> Any:
+    """Return an input without secrets, as text if it is long."""
+    text = dumps(tool_input)
+    if len(text) <= _MAX_INPUT_CHARS:
+        return redact(tool_input)
+    return str(redact(text[:_MAX_SEARCHED_CHARS]))[:_MAX_INPUT_CHARS]
 
 
 def _describe_question(question: Question) -> _Fields:

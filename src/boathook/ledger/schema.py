@@ -66,7 +66,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
         **dict.fromkeys(("project", "hook", "decision", "digest", "via"), _TEXT), "machine?": _TEXT, "boathook?": _TEXT,
     },
     UNLOCK_TYPE: {"until": _TEXT, "machine?": _TEXT, "boathook?": _TEXT},
-    ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT]},
+    ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT], "input?": _ANY},
     ANSWERED_TYPE: {
         **_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER, "refused?": [_TEXT],
     },

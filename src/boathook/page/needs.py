@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from boathook.cli.call_history import describe_runs
@@ -15,22 +16,26 @@ from boathook.cli.trust import TrustChoices, list_waiting_hooks
 from boathook.cli.trust_review import describe_review
 from boathook.core.hook import ABSENT_STATES, ARMED, INVALID, NO_ENTRY, Hook
 from boathook.core.value import Value
+from boathook.core.verdict import UNANSWERED
 from boathook.hook_tests.missing_cases import is_guard
 from boathook.hosts.setup import list_setups
 from boathook.install.status import HEALTHY_STATUSES
+from boathook.ledger.record import ANSWERED_TYPE
 from boathook.ledger.writer import make_timestamp
 from boathook.page.page_facts import name_agent
 from boathook.permits.unlock import describe_pause, read_unlock_end
+from boathook.process.sessions import Sessions
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext
 
-QUESTION, REVIEW, BROKEN, FAILING, SILENT, AGENT, PAUSE, LEDGER = NEED_KINDS = (
-    "question", "review", "broken guard", "failing guard", "silent guard", "agent", "self-protection", "ledger",
+QUESTION, MISSED, REVIEW, BROKEN, FAILING, SILENT, AGENT, PAUSE, LEDGER = NEED_KINDS = (
+    "question", "unanswered", "review", "broken guard", "failing guard", "silent guard", "agent", "self-protection", "ledger",
 )  # fmt: skip
 _BROKEN_STATES = (INVALID, NO_ENTRY, *ABSENT_STATES)
 # A guard that never ran is worth a look only after a while.
 _MIN_SILENT_EVENTS = 20
+_MISSED_SECONDS = 3600.0
 
 
 class Need(Value):
@@ -69,6 +74,21 @@ def find_questions(context: PageContext) -> Iterator[Need]:
     for waiting in context.list_waiting_calls():
         command, since = f"boathook asks {waiting.id[:8]}", make_timestamp(waiting.question.time)
         yield Need(QUESTION, waiting.text, "A call waits for your answer.", command, since, waiting.question.project)
+
+
+def find_missed_questions(context: PageContext) -> Iterator[Need]:
+    """Yield the calls of the last hour that no person answered, and whether their sessions are denied at once because of that."""
+    sessions, since = Sessions(f"{context.state}/sessions"), make_timestamp(time.time() - _MISSED_SECONDS)
+    rows = list(takewhile(lambda row: row.time >= since, context.index.list_rows()))
+    missed = {row.session for row in rows if row.type == ANSWERED_TYPE and row.decision == UNANSWERED}
+    for row in rows:
+        record = context.index.read_record(row) if row.is_objection and row.session in missed else None
+        if record is None or record.get("asked", {}).get("result") != UNANSWERED:
+            continue
+        text = f"No person answered in time, so the call was denied ({name_agent(row.host)}, session {row.session})."
+        if sessions.is_unanswered(row.session):
+            text += " Other questions of this session are denied at once until you allow one."
+        yield Need(MISSED, f"{row.tool}: {row.input}", text, f"boathook allow {row.id}", row.time, row.folder)
 
 
 def find_reviews(context: PageContext) -> Iterator[Need]:
@@ -164,6 +184,7 @@ def find_ledger_problems(context: PageContext) -> Iterator[Need]:
 
 # To add a kind of thing that needs a person, add its function here. Questions are not here, because they change more quickly.
 NEED_SOURCES: tuple[Callable[[PageContext], Iterator[Need]], ...] = (
+    find_missed_questions,
     find_reviews,
     find_broken_hooks,
     find_failing_guards,

@@ -21,7 +21,7 @@ from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.core.text import clean_text, reveal_text
 from boathook.core.value import Value
-from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
+from boathook.core.verdict import ALLOWED, DENIED, DENIED_QUESTION, KILLED, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.errors import LedgerError
 from boathook.ledger.record import make_answered_record, make_asked_record
@@ -83,7 +83,7 @@ class PersonAsker:
         if way == HOST_ASKS or (way == DENIES and not setting):
             return verdict
         if way == DENIES or question is None:
-            return _deny(verdict, "Your hooks.toml denies what hooks want to ask a person about.")
+            return _deny(verdict, DENIED_QUESTION)
         question = _take_rewritten(question, verdict)
         seconds = compute_wait_seconds(self._host.find_wait_seconds(), elapsed, self._settings.ask_timeout / 1000)
         obstacle = self._find_obstacle(question, seconds)

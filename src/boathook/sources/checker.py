@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from boathook.core.catalog import Catalog
-from boathook.core.event import RECORDED, EventKind
-from boathook.core.hook import ERROR, PROJECT, SHARED_PROCESS, USER, WARNING, Diagnostic, Hook, Script
+from boathook.core.event import PRE_TOOL, RECORDED, EventKind
+from boathook.core.hook import ERROR, PROJECT, SHARED_PROCESS, STRONG_ASK, USER, WARNING, Diagnostic, Hook, Script
 from boathook.core.matcher import Pattern, compile_pattern
 from boathook.core.near_words import ask_if_meant, suggest
 from boathook.errors import ConfigError
@@ -164,6 +164,7 @@ def check_hook(hook: Hook, tools: tuple[str, ...] = ()) -> list[Diagnostic]:
     diagnostics = [*hook.diagnostics]
     if hook.state_reason == OPENCLAW_HOOK or hook.is_whole_pack:
         return diagnostics
+    diagnostics += _check_strong_ask(hook)
     path = find_entry_point(hook.folder)
     if hook.process == SHARED_PROCESS and path is not None and not path.endswith(".py"):
         message = f"'process: {SHARED_PROCESS}' has no effect: the entry point is {os.path.basename(path)}, not run.py"
@@ -175,6 +176,16 @@ def check_hook(hook: Hook, tools: tuple[str, ...] = ()) -> list[Diagnostic]:
     if hook.kind is not None and hook.kind.has_tool:
         diagnostics += _check_tool(hook, hook.kind, tools)
     return diagnostics
+
+
+def _check_strong_ask(hook: Hook) -> list[Diagnostic]:
+    if hook.ask != STRONG_ASK or hook.kind is None or hook.kind is PRE_TOOL:
+        return []
+    if hook.kind.is_pre:
+        effect = f"a question of this hook only blocks, because no second factor can be asked for at {hook.kind.name}"
+    else:
+        effect = f"it has no effect at {hook.kind.name}, where no person can be asked"
+    return [Diagnostic(hook.path, None, "ask", WARNING, f"'ask: strong': {effect}", "use it at pre-tool-call")]
 
 
 def _check_script(hook: Hook, path: str) -> list[Diagnostic]:
