@@ -179,9 +179,23 @@ def test_a_client_that_is_killed_ends_its_hook(project, own_client, resident):
     wait_until(lambda: not has_accepted(resident), "the end of the event")
 
 
-def test_a_fork_that_is_killed_looks_like_an_engine_that_is_killed(project, own_client):
-    project.write_hook("kill", script="kill -9 $PPID; sleep 1")
-    assert own_client.run(CALL, *EVENT)[0] == -signal.SIGKILL
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_fork_that_is_ended_by_anything_but_its_client_is_a_broken_engine(project, own_client, number):
+    # To the hook it looks as if its engine were killed, and no signal was sent to the client.
+    project.write_hook("kill", script=f"kill -{number} $PPID; exec sleep 5")
+    broken = ("--broken", "2", "--repair", "start again")
+    python = Client(project)
+    for client, args in ((own_client, ()), (python, ("--engine", "warm"))):
+        code, out, err = client.run(CALL, *EVENT, *args, *broken)
+        assert (code, out) == (2, b"")
+        assert b"the warm engine ended before it answered" in err
+        assert err.endswith(b"Fix: start again\n")
+
+
+def test_a_killed_fork_is_refused_in_the_form_that_the_command_has(project, own_client):
+    project.write_hook("kill", script="kill -9 $PPID; exec sleep 5")
+    code, out, err = own_client.run(CALL, *EVENT, "--broken", '{"decision": "deny", "reason": "REASON"}')
+    assert (code, err, json.loads(out)["decision"]) == (0, b"", "deny")
 
 
 def test_a_caller_that_sends_nothing_does_not_hold_up_others(project, own_client, resident):

@@ -88,6 +88,8 @@ def _send_streams(connection: "Any") -> None:
 
 # A handle on the process that answers, once there is one.
 _answering: "list[int]" = []
+# The signals that were passed on to it.
+_forwarded: "set[int]" = set()
 
 
 def _forward_signals() -> None:
@@ -97,6 +99,7 @@ def _forward_signals() -> None:
 
     def forward(number: int, _: object) -> None:
         if _answering:
+            _forwarded.add(number)
             try:
                 _signal.pidfd_send_signal(_answering[0], number)
             except OSError:
@@ -115,6 +118,8 @@ def _forward_signals() -> None:
 
 
 def _wait_for_end(connection: "Any") -> "NoReturn":
+    # The exit codes of an engine that a signal ended.
+    ended_apart = {128 + number for number in (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGINT)}
     while True:
         try:
             message, ancillary, _, _ = connection.recvmsg(16, _socket.CMSG_SPACE(4))
@@ -122,9 +127,10 @@ def _wait_for_end(connection: "Any") -> "NoReturn":
             message, ancillary = b"", []
         if message == STARTED and ancillary:
             _answering.append(int.from_bytes(ancillary[0][2][:4], sys.byteorder))
-        elif message[:1] == EXITED:
+        elif message[:1] == EXITED and message[1] not in ended_apart - {128 + number for number in _forwarded}:
             system._exit(message[1])
-        elif message[:1] == KILLED:
+        # Only a signal that was sent to us is one that we may end by: many agents take such an end for approval.
+        elif message[:1] == KILLED and message[1] in _forwarded:
             _die(message[1])
         else:
             raise WarmEngineEnded("the warm engine ended before it answered")

@@ -18,7 +18,7 @@ from boathook.permits.waiting_questions import SOCKET_ENDING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _MAX_PEERS = 8
 _PEER_SECONDS = 5.0
@@ -33,9 +33,9 @@ class _Peer(Value):
 
 
 class AnswerSocket:
-    """Listens at a name in the folder of questions; `caller` is the process that waits for the answer of this one."""
+    """Listens at a name in the folder of questions; `callers` are the processes that wait for the answer of this one."""
 
-    def __init__(self, state: str, ask_id: str, caller: int) -> None:
+    def __init__(self, state: str, ask_id: str, callers: Iterable[int]) -> None:
         self._folder, self._name = open_ask_folder(state), f"{ask_id}{SOCKET_ENDING}"
         self._poll, self._peers = select.poll(), dict[int, _Peer]()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -46,29 +46,30 @@ class AnswerSocket:
         self._poll.register(self._listener, select.POLLIN)
         # Only its end is of interest: if nothing reads our output any more, there is no agent to answer.
         self._poll.register(_OUTPUT, 0)
-        self._caller = -1
-        with suppress(OSError):
-            self._caller = os.pidfd_open(caller)
-            self._poll.register(self._caller, select.POLLIN)
+        self._callers: list[int] = []
+        for caller in callers:
+            with suppress(OSError):
+                self._callers.append(os.pidfd_open(caller))
+                self._poll.register(self._callers[-1], select.POLLIN)
 
     def close(self) -> None:
         for number in [*self._peers]:
             self._drop(number)
         self._listener.close()
-        for handle in (self._folder, self._caller):
+        for handle in (self._folder, *self._callers):
             if handle >= 0:
                 os.close(handle)
-        self._folder = self._caller = -1
+        self._folder, self._callers = -1, []
 
     def wait(self, end: float, take: Callable[[socket.socket, PersonAnswer], str]) -> bool | None:
         """Wait until a monotonic time for an answer that `take` accepts (it returns ""); return whether it came.
 
-        None if the caller has ended. `take` gets the connection and the answer.
+        None if a caller has ended. `take` gets the connection and the answer.
         """
         while (now := time.monotonic()) < end:
             ends = [end, *(peer.end for peer in self._peers.values())]
             for handle, event in self._poll.poll(max(0.0, min(ends) - now) * 1000 + 1):
-                if handle == self._caller or (handle == _OUTPUT and event & _GONE):
+                if handle in self._callers or (handle == _OUTPUT and event & _GONE):
                     return None
                 if handle == self._listener.fileno():
                     self._accept()

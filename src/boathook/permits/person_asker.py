@@ -155,7 +155,14 @@ class _Wait:
         Ledger(self._state).append_required(record)
         self._is_asked = True
         write_waiting(self._state, self._waiting)
-        self._socket = AnswerSocket(self._state, self._waiting.id, self._caller or os.getppid())
+        self._socket = AnswerSocket(self._state, self._waiting.id, self._list_callers())
+
+    def _list_callers(self) -> tuple[int, ...]:
+        """Return the processes whose end means that there is no agent to answer: for another process also that one's parent."""
+        if not self._caller:
+            return (os.getppid(),)
+        facts = read_process_facts(self._caller)
+        return (self._caller, facts.parent) if facts is not None else (self._caller,)
 
     def run(self, seconds: float) -> str:
         assert self._socket is not None  # noqa: S101

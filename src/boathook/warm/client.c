@@ -362,32 +362,45 @@ static ssize_t receive(int connection, char *message, size_t size, int *answerin
     return count;
 }
 
-static void forward(int signals, int answering, const sigset_t *ignored) {
+/* Pass a signal on to the process that answers, and note it. */
+static void forward(int signals, int answering, const sigset_t *ignored, sigset_t *forwarded) {
     struct signalfd_siginfo info;
     if (read(signals, &info, sizeof info) != sizeof info) return;
     int number = (int)info.ssi_signo;
-    if (answering >= 0)
+    if (answering >= 0) {
+        sigaddset(forwarded, number);
         syscall(SYS_pidfd_send_signal, answering, number, NULL, 0);
-    else if (number == SIGINT)
+    } else if (number == SIGINT)
         _exit(130); /* as the cold path ends while it reads */
     else if (!sigismember(ignored, number))
         die(number);
 }
 
+/* Whether an exit code is that of an engine which a signal ended, although none was sent to us. */
+static int was_ended_apart(int code, const sigset_t *forwarded) {
+    int number = code - 128;
+    return (number == SIGTERM || number == SIGHUP || number == SIGINT) && !sigismember(forwarded, number);
+}
+
 /* Wait until the event is answered, and end as it ends. */
 static _Noreturn void wait_for_end(int connection, int signals, const sigset_t *ignored, char **cold) {
+    static const char *const cause = "the warm engine ended before it answered";
+    sigset_t forwarded;
+    sigemptyset(&forwarded);
     int answering = -1;
     struct pollfd waiting[2] = {{connection, POLLIN, 0}, {signals, POLLIN, 0}};
     for (;;) {
         if (poll(waiting, 2, -1) < 0) continue;
-        if (waiting[1].revents & POLLIN) forward(signals, answering, ignored);
+        if (waiting[1].revents & POLLIN) forward(signals, answering, ignored, &forwarded);
         if (!waiting[0].revents) continue;
         char message[16] = "";
         ssize_t count = receive(connection, message, sizeof message, &answering);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (count == 2 && message[0] == 'E') _exit((unsigned char)message[1]);
-        if (count == 2 && message[0] == 'K') die(message[1]);
-        if (count != 1 || message[0] != 'S') answer_broken(cold, "the warm engine ended before it answered");
+        int number = (unsigned char)message[1];
+        if (count == 2 && message[0] == 'E' && !was_ended_apart(number, &forwarded)) _exit(number);
+        /* Only a signal that was sent to us is one that we may end by: many agents take such an end for approval. */
+        if (count == 2 && message[0] == 'K' && sigismember(&forwarded, number) == 1) die(number);
+        if (count != 1 || message[0] != 'S') answer_broken(cold, cause);
     }
 }
 
