@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from tests.permits.waiting_calls import WaitingCall, answer, set_up
 
 REWRITE = """echo '{"decision": "ask", "reason": "sure?", "modified_input": {"command": "rm -ri build"}}'"""
