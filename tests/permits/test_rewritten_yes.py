@@ -7,7 +7,7 @@ from tests.permits.waiting_calls import WaitingCall, answer, set_up
 REWRITE = """echo '{"decision": "ask", "reason": "sure?", "modified_input": {"command": "rm -ri build"}}'"""
 
 
-def test_the_refusal_says_that_the_person_allowed_another_input(project):
+def test_the_refusal_names_the_input_that_the_person_allowed(project):
     set_up(project, 'ask = "wait"', script=REWRITE)
     event = {"hook_event_name": "PreToolUse", "tool_name": "run_shell_command", "cwd": str(project.path)}
     event |= {"tool_input": {"command": "rm -rf build"}, "session_id": "s"}
