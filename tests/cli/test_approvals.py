@@ -143,3 +143,13 @@ def test_a_project_cannot_choose_the_factor(project: ScratchProject) -> None:
     project.write_hooks_toml("project", FACTOR)
     assert "'approvals' can only be set by the user" in project.run("check").stdout
     assert project.run("approvals", "status").returncode == 1
+
+
+def test_the_status_names_an_unknown_factor_and_what_does_not_work_without_one(project):
+    text = project.run("approvals", "status").stdout
+    assert text.startswith("No second factor is set (known: totp, askpass), so calls that hooks with `ask: strong`"), (
+        text
+    )
+    project.write_hooks_toml("user", '[hooks.approvals]\nfactor = "topt"\n')
+    done = project.run("approvals", "status")
+    assert (done.returncode, "topt" in done.stdout) == (1, True), done

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from e2e.terminal import run_at_terminal
-from tests.permits.waiting_calls import list_ask_files, make_person_environment
+from tests.permits.waiting_calls import (
+    ASKS_PROMPT,
+    WaitingCall,
+    list_ask_files,
+    make_call,
+    make_person_environment,
+    set_up,
+)
 
 
 def test_ctrl_c_ends_the_watch_quietly_and_nothing_listens_any_more(project):
@@ -11,3 +18,19 @@ def test_ctrl_c_ends_the_watch_quietly_and_nothing_listens_any_more(project):
     code, text = run_at_terminal(argv, ["\x03"], cwd=project.path, env=env, prompt=r"Ctrl-C ends this\.\n$")
     assert (code, "Aborted" in text) == (0, False), text
     assert list_ask_files(project) == []
+
+
+def test_after_a_wrong_text_the_question_is_shown_again_with_how_many_wait(project):
+    set_up(project, 'ask = "wait"')
+    first = WaitingCall(project)
+    first.find_question()
+    second = WaitingCall(project, event=make_call(project, "rm other"))
+    second.find_question()
+    argv, env = project.make_argv("asks", "--watch"), make_person_environment(project)
+    code, text = run_at_terminal(
+        argv, ["oops", "no", "{digits}", "\x03"], cwd=project.path, env=env,
+        prompt=rf"{ASKS_PROMPT}|You allowed this call\.\n$",
+    )  # fmt: skip
+    assert code == 0, text
+    assert (text.count("Calls that wait after this one: 1"), text.count("\a")) == (2, 2), text
+    assert [call.finish()["decision"] for call in (first, second)] == ["block", "allow"]

@@ -67,6 +67,7 @@ def test_a_question_appears_by_itself_and_is_allowed_with_the_code(
     assert page.evaluate("document.activeElement.tagName") != "BUTTON"
     press(window, "Allow…")
     assert page.inner_text("#decide-title") == "Allow this call?"
+    assert "rm -rf build" in page.inner_text("#decide-about")
     code = started.read_code()
     assert code not in page.content()
     assert type_code(window, code) == "You allowed this call."

@@ -160,7 +160,9 @@ def test_a_program_that_others_could_replace_is_not_started(folder: Path) -> Non
     assert f"others can write to {program}" in ask(str(program))
     program.chmod(0o755)
     folder.chmod(0o777)
-    assert f"others can write to {folder}" in ask(str(program))
+    assert f"others can write to {folder}, and so replace the program. Fix: chmod go-w" in ask(str(program))
+    folder.chmod(0o1777)
+    assert "Fix: put the program in a folder that only you or root can write to" in ask(str(program))
     folder.chmod(0o755)
     program.chmod(0o644)
     assert "is not a program" in ask(str(program))
@@ -179,6 +181,7 @@ def test_a_program_of_another_user_or_none_is_not_started(folder: Path, monkeypa
     program = write_program(folder, "exit 0")
     assert "names no program" in ask("")
     assert "is not an absolute path" in ask("ask")
+    assert "askpass = '~/x' is not an absolute path: write it from / on, without ~" in ask("~/x")
     assert "No such file" in ask(str(folder / "gone"))
     own = os.stat(program).st_uid
     monkeypatch.setattr(os, "geteuid", lambda: own + 12345)

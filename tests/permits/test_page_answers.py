@@ -43,6 +43,7 @@ def test_a_code_from_the_terminal_of_the_page_lets_the_call_run(project, page):
     call = WaitingCall(project, event=make_call(project, "rm -rf build\n&& echo done"))
     begun = begin(page, call)
     assert (begun["way"], begun["wish"]) == ("shown", "Allow this call")
+    assert ("rm -rf build" in begun["about"], ", session " in begun["about"]) == (True, True)
     shown = page.text[page.text.index("a call that hooks object to") :]
     assert "command: rm -rf build" in shown
     assert "| && echo done" in shown

@@ -17,7 +17,14 @@ from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.catalog import Settings
 from boathook.core.hook import USER
 from boathook.errors import ConfigError
-from boathook.permits.factors import FactorAnswer, check_factor, find_factor_problem, is_code_needed
+from boathook.permits.factors import (
+    FactorAnswer,
+    check_factor,
+    describe_no_factor,
+    find_factor_problem,
+    has_factor,
+    is_code_needed,
+)
 from boathook.permits.totp import (
     FactorError,
     encode_secret,
@@ -57,6 +64,8 @@ def show_approvals(state: str | None) -> int:
     locations = locate(state=state)
     settings = read_user_settings(locations)
     problem = find_factor_problem(settings, locations.state)
+    if not has_factor(settings):
+        problem = _find_setting_problem(locations) or describe_no_factor()
     if problem:
         echo(f"{problem[0].upper()}{problem[1:]}", "yellow")
         return 1
@@ -123,6 +132,13 @@ def _name_account() -> str:
     with suppress(OSError, KeyError):
         return f"{getpass.getuser()}@{socket.gethostname()}"
     return socket.gethostname()
+
+
+def _find_setting_problem(locations: Locations) -> str:
+    """Return what is wrong with the factor in the user's hooks.toml, or ""."""
+    diagnostics = read_hooks_toml(f"{locations.config}/hooks.toml", USER).diagnostics
+    found = (one for one in diagnostics if "approvals" in one.key)
+    return next((f"{one.message}. {one.fix}" if one.fix else one.message for one in found), "")
 
 
 def read_user_settings(locations: Locations) -> Settings:

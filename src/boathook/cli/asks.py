@@ -28,6 +28,8 @@ from boathook.permits.waiting_questions import list_waiting, read_waiting, send_
 _SHOWN_ID_CHARS = 8
 _MAX_SHOWN_TEXT = 80
 _LOOK_SECONDS = 0.3
+# How the process that waits begins its refusal of who answers.
+_NOT_ALLOWED = "this process may not answer"
 _OWN_TERMINAL = "Run this in a terminal of your own"
 
 
@@ -184,7 +186,7 @@ def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> in
         if read_waiting(folder, waiting.id) is None:
             echo("Nothing was answered: the call does not wait for an answer any more.", err=True)
         else:
-            again = f"boathook asks {waiting.id[:_SHOWN_ID_CHARS]}"
+            again = _name_command(waiting)
             echo(f"Nothing was answered: you typed something else. The call still waits: {again}", err=True)
         return 1
     code = ""
@@ -193,13 +195,19 @@ def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> in
     result = send_answer(folder, waiting, PersonAnswer(waiting.id, question.digest, is_yes, BY_TERMINAL, code))
     if not result.is_taken:
         echo(f"Nothing was answered: {result.reason}.", "red", err=True)
+        if result.reason.startswith(_NOT_ALLOWED):
+            echo(f"Use another terminal, which the agent does not have: {_name_command(waiting)}", err=True)
         return 1
     echo("You allowed this call." if is_yes else "You denied this call.", "green")
     return 0
 
 
+def _name_command(waiting: WaitingQuestion) -> str:
+    return f"boathook asks {waiting.id[:_SHOWN_ID_CHARS]}"
+
+
 def _watch_questions(folder: str) -> int:
-    """Show each question as it comes, and ask the person, until Ctrl-C."""
+    """Show each question as it comes, and again after a wrong text, until Ctrl-C."""
     with open_terminal() as terminal:
         if terminal is None:
             raise ConfigError(f"There is nothing to watch with: {NO_TERMINAL}. {_OWN_TERMINAL}")
@@ -207,10 +215,16 @@ def _watch_questions(folder: str) -> int:
         with suppress(KeyboardInterrupt), register_listener(folder):
             echo("Waiting for questions. Ctrl-C ends this.")
             seen: set[str] = set()
+            answered: set[str] = set()
             while True:
-                for waiting in list_waiting(folder):
-                    if waiting.id not in seen:
-                        seen.add(waiting.id)
-                        _ask_person(folder, waiting, terminal)
+                # An answered one waits for another moment.
+                if questions := [one for one in list_waiting(folder) if one.id not in answered]:
+                    if questions[0].id not in seen:
+                        terminal.ring_bell()
+                    seen.add(questions[0].id)
+                    if len(questions) > 1:
+                        echo(f"Calls that wait after this one: {len(questions) - 1}")
+                    if not _ask_person(folder, questions[0], terminal):
+                        answered.add(questions[0].id)
                 time.sleep(_LOOK_SECONDS)
     return 0

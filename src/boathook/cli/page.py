@@ -12,7 +12,7 @@ from boathook.cli.common_options import project_option, state_option
 from boathook.cli.person import require_person
 from boathook.cli.show import echo_lines
 from boathook.errors import ConfigError
-from boathook.system.extras import suggest_extra
+from boathook.system.extras import suggest_packages
 
 _PACKAGES = ("starlette", "uvicorn")
 
@@ -52,7 +52,7 @@ def open_page(
         return _print_another_address(port, socket_path, state)
     if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
         raise ConfigError(
-            f"`boathook page` needs packages that are not installed. Install them: {suggest_extra('page')}"
+            f"`boathook page` needs packages that are not installed. Install them: {suggest_packages('page')}"
         )
     from boathook.page.page_server import PageOptions, serve_page
 

@@ -40,6 +40,9 @@ class Terminal:
             raise click.Abort
         return data.decode("utf-8", "replace").strip()
 
+    def ring_bell(self) -> None:
+        os.write(self._handle, b"\a")
+
     def write(self, text: str) -> None:
         os.write(self._handle, reveal_text(text, "\n").encode("utf-8", "backslashreplace"))
 

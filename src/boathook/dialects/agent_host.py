@@ -19,7 +19,7 @@ from boathook.core.json_text import JsonError, describe_json_type, dump_line, du
 from boathook.core.notices import list_names
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
-from boathook.core.verdict import REFUSED, Exit, Run, Verdict
+from boathook.core.verdict import ALLOWED, REFUSED, Exit, Run, Verdict
 from boathook.dialects.answers import default_reason
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
@@ -376,7 +376,11 @@ class AgentHost(HostDialect):
         answer.clear()
         new_input = clean_text(dumps(self._restore_input(verdict)), MAX_REASON_CHARS)
         wanted = f"a hook wants another input, which {self.host.title} cannot take here: call the tool with {new_input}"
-        answer.add(row.block, "\n".join((*verdict.reasons, wanted)))
+        reasons = verdict.reasons
+        if verdict.asked[1] == ALLOWED:
+            # The yes was for the new input: as a reason of a refusal it would mislead.
+            reasons = ("A person allowed this call with another input than yours, so yours did not run.",)
+        answer.add(row.block, "\n".join((*reasons, wanted)))
         return [f"{lost}: refused instead, with the new input as the reason"]
 
     def _add_decision(

@@ -29,6 +29,7 @@ async function beginDecision(button) {
   const begun = await sendDecision("/decide/begin", { decision: word, about, digest, project });
   decision = begun.is_begun ? { id: begun.id, ask: about } : null;
   document.getElementById("decide-title").textContent = begun.wish ? `${begun.wish}?` : "Nothing was decided";
+  document.getElementById("decide-about").textContent = begun.about || "";
   document.getElementById("decide-text").textContent = begun.text || "";
   resultText.textContent = begun.message || "";
   codeForm.hidden = !decision;

@@ -11,9 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boathook.cli.call_review import describe_call, describe_objections
+from boathook.cli.record_text import format_clock
 from boathook.cli.trust_decisions import describe_denial, describe_extent, save_denial, save_trust
 from boathook.cli.trust_review import TrustCandidate, make_review
 from boathook.core.approval import DENY, TRUST
+from boathook.core.text import reveal_text
 from boathook.core.waiting_question import BY_PAGE, PersonAnswer, WaitingQuestion
 from boathook.errors import ConfigError
 from boathook.ledger.record import make_trust_record
@@ -49,6 +51,7 @@ def _make_answer(context: PageContext, fields: Mapping[str, str], *, is_yes: boo
         partial(_send_answer, context, waiting, is_yes),
         is_passed_on=is_yes,
         needs_factor=is_yes and question.needs_factor,
+        about=f"{waiting.text} ({question.host}, session {reveal_text(question.session) or '-'})",
     )
 
 
@@ -65,7 +68,7 @@ def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, c
 
 def _allow_again(context: PageContext, waiting: WaitingQuestion) -> str:
     permit = write_repeat(context.state, waiting.question, waiting.text, time.time())
-    return f"This very call is allowed again until {make_timestamp(permit.end)[11:19]} UTC. Each use is recorded."
+    return f"This very call is allowed again until {format_clock(permit.end)}. Each use is recorded."
 
 
 def _make_trust(context: PageContext, fields: Mapping[str, str]) -> PageDecision:

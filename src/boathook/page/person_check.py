@@ -49,6 +49,8 @@ class PageDecision(Value):
     run: Callable[[str], DecisionResult]
     is_passed_on: bool = False
     needs_factor: bool = False
+    # One line for the dialog, if the wish does not name what it is about.
+    about: str = ""
 
 
 class _OpenDecision:
@@ -89,7 +91,7 @@ class PersonCheck:
             wish = f"{decision.wish}? If so, type this on the page: {opened.code}"
             # A name with a line end must not look like a line of ours.
             self.terminal.show(reveal_text(line, "\t") for line in (*decision.lines, "", wish, ""))
-        return {"id": opened.id, "way": way, "wish": decision.wish, "text": _ADVICE[way]}
+        return {"id": opened.id, "way": way, "wish": decision.wish, "about": decision.about, "text": _ADVICE[way]}
 
     def finish(self, decision_id: str, code: str) -> DecisionResult:
         """Check the person, and do what was begun: once, within its minute."""

@@ -43,7 +43,11 @@ def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
         make_element("p", *about, class_="note"),
         make_lines([*describe_call(question), *describe_objections(question, "")][2:]),
         make_decision_buttons(
-            context, {"Allow…": ALLOW_CALL, "Deny…": DENY_CALL}, about=waiting.id, digest=question.digest
+            context,
+            {"Allow…": ALLOW_CALL, "Deny…": DENY_CALL},
+            about=waiting.id,
+            digest=question.digest,
+            label=waiting.text,
         ),
         make_element("p", make_copy_button(command)),
         data_ask=waiting.id,
@@ -66,9 +70,9 @@ def make_repeats(context: PageContext) -> Html:
 
 
 def make_decision_buttons(
-    context: PageContext, decisions: dict[str, str], *, about: str, digest: str, project: str = ""
+    context: PageContext, decisions: dict[str, str], *, about: str, digest: str, label: str, project: str = ""
 ) -> Html:
-    """Return buttons that begin a decision, or why the page cannot."""
+    """Return buttons that begin a decision, or why the page cannot; `label` is what they are about."""
     obstacle = context.check.terminal.obstacle
     if obstacle:
         return make_element("p", f"You cannot decide this here: {obstacle}. Use the command.", class_="note")
@@ -76,6 +80,7 @@ def make_decision_buttons(
         make_element(
             "button", text, type="button",
             data_decision=decision, data_about=about, data_digest=digest, data_project=project or None,
+            aria_label=f"{text} {label}",
         )
         for text, decision in decisions.items()
     ]  # fmt: skip

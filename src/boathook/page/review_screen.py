@@ -36,6 +36,7 @@ def make_review_screen(context: PageContext, query: Query) -> Html:
                 {**trust, "Never run it…": DENY_HOOK},
                 about=candidate.identity,
                 digest=digest,
+                label=name,
                 project=project,
             ),
             make_element("p", make_copy_button(f"boathook trust {shlex.quote(name)} --project {shlex.quote(project)}")),

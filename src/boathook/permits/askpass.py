@@ -13,6 +13,7 @@ from boathook.core.text import reveal_text
 
 ASKPASS_SECONDS = 60.0
 _MAX_TEXT_CHARS = 4096
+_OTHER_PLACE = "Fix: put the program in a folder that only you or root can write to, such as one in your home"
 _SAFE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 # How the program reaches the screen of the person. Everything else of the environment is the agent's, which started us.
 _PASSED_ON = ("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
@@ -23,7 +24,7 @@ def find_askpass_problem(path: str) -> str:
     if not path:
         return 'hooks.toml names no program. Add to [hooks.approvals]: askpass = "/path/to/program"'
     if not os.path.isabs(path):
-        return f"{path} is not an absolute path"
+        return f"askpass = {path!r} is not an absolute path: write it from / on, without ~"
     try:
         real = os.path.realpath(path, strict=True)
         for place in dict.fromkeys((*_list_folders(path), *_list_folders(real), real)):
@@ -47,9 +48,12 @@ def _list_folders(path: str) -> list[str]:
 def _find_place_problem(place: str) -> str:
     status = os.stat(place)
     if status.st_uid not in (0, os.geteuid()):
-        return f"{place} belongs to another user, who could replace the program"
+        return f"{place} belongs to another user, who could replace the program. {_OTHER_PLACE}"
     if status.st_mode & 0o022:
-        return f"others can write to {place}, and so replace the program. Fix: chmod go-w {place}"
+        what = f"others can write to {place}, and so replace the program"
+        is_own_folder = status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
+        # Folders such as /tmp are for everybody.
+        return f"{what}. {f'Fix: chmod go-w {place}' if is_own_folder else _OTHER_PLACE}"
     return ""
 
 

@@ -17,10 +17,8 @@ from boathook.ledger.redact import redact
 from boathook.permits.askpass import ASKPASS_SECONDS, ask_by_program, find_askpass_problem
 from boathook.permits.totp import FactorError, read_secret, use_code
 
-_NO_FACTOR = (
-    "this answer needs a second factor, and none is set. Set one: boathook approvals totp, then add to your hooks.toml "
-    '[hooks.approvals] with factor = "totp"'
-)
+_SET_FACTOR = 'Set one: boathook approvals totp, then add to your hooks.toml [hooks.approvals] with factor = "totp"'
+_NO_FACTOR = f"this answer needs a second factor, and none is set. {_SET_FACTOR}"
 
 
 _MAX_SEARCHED_CHARS, _MAX_ASKED_CHARS = 1 << 14, 1000
@@ -76,6 +74,12 @@ def find_factor_problem(settings: Settings, state: str) -> str:
     """Return why no answer with a second factor would hold, "" if one can."""
     factor = FACTORS.get(settings.factor)
     return _NO_FACTOR if factor is None else factor.find_problem(settings, state)
+
+
+def describe_no_factor() -> str:
+    """Return that no second factor is set, what does not work without one, and how to set one."""
+    effect = "calls that hooks with `ask: strong` ask about cannot be allowed"
+    return f"no second factor is set (known: {', '.join(FACTORS)}), so {effect}. {_SET_FACTOR}"
 
 
 def has_factor(settings: Settings) -> bool:

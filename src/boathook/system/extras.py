@@ -18,6 +18,16 @@ def suggest_extra(extra: str) -> str:
     return f"pip install 'boathook[{extra}]'"
 
 
+def suggest_packages(extra: str) -> str:
+    """Return the command that installs the packages of an extra, also if boathook itself is not from an index."""
+    requirements = " ".join(map(shlex.quote, _list_requirements(extra)))
+    if os.path.exists(f"{sys.prefix}/pipx_metadata.json"):
+        return suggest_extra(extra)
+    if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):
+        return f"uv pip install --python {shlex.quote(sys.executable)} {requirements}"
+    return f"{shlex.quote(sys.executable)} -m pip install {requirements}"
+
+
 def _list_requirements(extra: str) -> list[str]:
     from importlib.metadata import PackageNotFoundError, requires
 
