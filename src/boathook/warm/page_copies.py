@@ -14,8 +14,6 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 _OWN = 1 << 63 | 1 << 56
 _MADV_POPULATE_WRITE = 23
 _MAX_RANGES = 4096
-# Small gaps are copied, too: fewer calls.
-_MAX_GAP = 1
 
 Ranges = list[tuple[int, int]]
 
@@ -23,30 +21,30 @@ _madvise = ctypes.CDLL(None).madvise
 _madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
-def find_own_pages() -> Ranges:
-    """Return start and size of the memory that this process no longer shares with the one it was forked from."""
-    ranges: Ranges = []
+def find_own_pages() -> set[int]:
+    """Return the numbers of the pages that this process does not share with the one it was forked from."""
+    own: set[int] = set()
     with open("/proc/self/maps", "rb") as maps, open("/proc/self/pagemap", "rb", buffering=0) as pages:
         for line in maps:
             bounds, rights, *_ = line.split(maxsplit=2)
             if rights == b"rw-p" and b"[stack" not in line:
-                start, end = (int(bound, 16) for bound in bounds.split(b"-"))
-                pages.seek(start // _PAGE * 8)
-                ranges += _merge_pages(start, array.array("Q", pages.read((end - start) // _PAGE * 8)))
-    return ranges[:_MAX_RANGES]
+                start, end = (int(bound, 16) // _PAGE for bound in bounds.split(b"-"))
+                pages.seek(start * 8)
+                entries = array.array("Q", pages.read((end - start) * 8))
+                own.update(start + at for at, entry in enumerate(entries) if entry & _OWN == _OWN)
+    return own
 
 
-def _merge_pages(start: int, entries: array.array[int]) -> Ranges:
+def merge_pages(pages: set[int]) -> Ranges:
+    """Return start and size of the memory that pages are in."""
     ranges: Ranges = []
     first = last = -1
-    for at, entry in enumerate(entries):
-        if entry & _OWN != _OWN:
-            continue
-        if first >= 0 and at - last > _MAX_GAP + 1:
-            ranges.append((start + first * _PAGE, (last + 1 - first) * _PAGE))
-            first = at
-        first, last = (at if first < 0 else first), at
-    return [*ranges, (start + first * _PAGE, (last + 1 - first) * _PAGE)] if first >= 0 else ranges
+    for page in sorted(pages):
+        if first >= 0 and page != last + 1:
+            ranges.append((first * _PAGE, (last + 1 - first) * _PAGE))
+            first = page
+        first, last = (page if first < 0 else first), page
+    return [*ranges, (first * _PAGE, (last + 1 - first) * _PAGE)][:_MAX_RANGES] if first >= 0 else []
 
 
 def copy_pages(ranges: Ranges) -> None:

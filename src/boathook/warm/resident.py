@@ -178,7 +178,8 @@ class Resident:
             self._free.append(self._fork())
 
     def _fork(self) -> Standby:
-        standby = fork_standby(self._pages)
+        # The newest is used next. Only that one has copies: they are five megabytes.
+        standby = fork_standby(self._pages if self._free else [])
         self._register(standby.pidfd, select.POLLIN, lambda: self._reap(standby))
         return standby
 
@@ -187,7 +188,10 @@ class Resident:
         if not ended:
             return
         self._unregister(standby.pidfd)
-        self._pages = standby.read_pages() or self._pages
+        pages = standby.read_pages()
+        # A fork that has copies already would not name them, so there are none until the last one was asked.
+        if not self._forks_to_ask:
+            self._pages = pages or self._pages
         standby.close()
         if standby in self._free:
             self._free.remove(standby)

@@ -21,9 +21,11 @@ from boathook.process.child import make_memory_file
 from boathook.process.reaper import set_caller_process
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.warm.caller_facts import parse_environment
-from boathook.warm.page_copies import copy_pages, find_own_pages
+from boathook.warm.page_copies import copy_pages, find_own_pages, merge_pages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boathook.warm.caller_facts import CallerFacts
     from boathook.warm.page_copies import Ranges
 
@@ -128,11 +130,13 @@ def _wait_for_event(line: socket.socket, pages: Ranges) -> None:
     fields = marshal.loads(read_all(body))
     os.close(body)
     *taken, data, is_complete, is_for_hooks, reports_pages = fields
+    # If the resident writes to a page, this process has the older one for itself: that is not a copy which an event needs.
+    before = find_own_pages() if reports_pages else set[int]()
     if not reports_pages:
         line.close()
     _take_over(taken, streams, process, variables)
     event = EventInput(data, is_complete, is_for_hooks, reports_pages)
-    _answer_event(taken[1], event, socket.socket(fileno=connection), line)
+    _answer_event(taken[1], event, socket.socket(fileno=connection), lambda: _report_pages(line, before))
 
 
 def _close(handle: int) -> None:
@@ -180,14 +184,14 @@ def _replace_environment(env: dict[bytes, bytes]) -> None:
     known.update(env)
 
 
-def _answer_event(args: list[str], event: EventInput, connection: socket.socket, line: socket.socket) -> None:
+def _answer_event(args: list[str], event: EventInput, connection: socket.socket, report: Callable[[], None]) -> None:
     def leave(code: int) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         try:
             # Before the end: a fork whose client has gone is killed.
             if event.reports_pages:
-                _report_pages(line)
+                report()
             connection.send(EXITED + bytes((code & 0xFF,)))
         finally:
             # A client that has gone needs no answer.
@@ -208,9 +212,9 @@ def _answer_event(args: list[str], event: EventInput, connection: socket.socket,
         leave(answer_broken(error, sys.argv))
 
 
-def _report_pages(line: socket.socket) -> None:
+def _report_pages(line: socket.socket, before: set[int]) -> None:
     try:
-        line.send(marshal.dumps(find_own_pages()))
+        line.send(marshal.dumps(merge_pages(find_own_pages() - before)))
     except (OSError, ValueError):
         return
 
