@@ -45,7 +45,8 @@ def test_a_code_from_the_terminal_of_the_page_lets_the_call_run(project, page):
     shown = page.text[page.text.index("a call that hooks object to") :]
     assert "command: rm -rf build" in shown
     assert "| && echo done" in shown
-    assert f"digest    {page.find_digest(call.find_question())}" in shown
+    (asked,) = read_records(project, "asked")
+    assert f"digest    {asked['digest']}" in shown
     assert page.finish(begun)["message"] == "You allowed this call."
     assert call.finish()["decision"] == "allow"
     assert read_records(project, "answered")[0]["via"] == "page"

@@ -43,7 +43,7 @@ def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
         make_element("p", *about, class_="note"),
         make_lines([*describe_call(question), *describe_objections(question, "")][2:]),
         make_decision_buttons(
-            context, {"Allow…": ALLOW_CALL, "Deny…": DENY_CALL}, about=waiting.id, digest=question.digest
+            context, {"Allow…": ALLOW_CALL, "Deny…": DENY_CALL}, about=waiting.id, digest=waiting.digest
         ),
         make_element("p", make_copy_button(command)),
         data_ask=waiting.id,

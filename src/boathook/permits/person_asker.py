@@ -18,15 +18,12 @@ from boathook.core.ask_rule import (
     describe_repeat,
     describe_silence,
 )
-from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.core.text import clean_text, reveal_text
 from boathook.core.value import Value
 from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.errors import LedgerError
 from boathook.ledger.record import make_answered_record, make_asked_record
-from boathook.ledger.redact import redact
 from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.answer_socket import AnswerSocket
 from boathook.permits.ask_listeners import has_ask_listener
@@ -49,8 +46,6 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Run, Verdict
 
 MAX_WAITING = 32
-_MAX_TEXT_CHARS = 200
-_MAX_SEARCHED_CHARS = 1 << 14
 
 
 class AskingHost(Value):
@@ -128,7 +123,7 @@ class PersonAsker:
         if own is None:
             return _deny(verdict, "boathook cannot wait for an answer on this system.")
         deadline = question.time + seconds
-        waiting = WaitingQuestion(question.id, question, _describe_call(question), own.pid, own.start, deadline)
+        waiting = WaitingQuestion(question.id, question, own.pid, own.start, deadline)
         wait = _Wait(self._state, (self._settings, self._read_settings), waiting)
         try:
             wait.begin()
@@ -178,7 +173,7 @@ class _Wait:
 
         def take(connection: socket.socket, answer: PersonAnswer) -> str:
             waiting = self._waiting
-            if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
+            if (answer.id, answer.digest) != (waiting.id, waiting.digest):
                 return "it is for another call"
             if refusal := find_refusal(read_peer(connection), agent):
                 self._refusals[refusal] = None
@@ -258,9 +253,3 @@ def _lift(verdict: Verdict, ask_id: str, text: str) -> Verdict:
     reasons = (*others, (Decision.ALLOW, text))
     outcome = verdict.outcome.replace(decision=Decision.ALLOW, all_reasons=reasons)
     return verdict.replace(outcome=outcome, runs=runs)
-
-
-def _describe_call(question: Question) -> str:
-    """Return one line about a call, without secrets."""
-    shown = dumps(question.tool_input)[:_MAX_SEARCHED_CHARS]
-    return reveal_text(clean_text(f"{question.host_tool or question.tool} {redact(shown)}", _MAX_TEXT_CHARS))
