@@ -58,8 +58,8 @@ class Sender(Value):
     can_ask: bool
     is_debug: bool
     write_debug: Callable[[str], None]
-    # Whether the host's own files have our command, with the timeout that `install` writes.
-    is_installed: Callable[[Event], bool] = lambda _: False
+    # The texts of the host's own files that have our command, with its timeout.
+    read_entries: Callable[[Event], list[str]] = lambda _: []
 
 
 class _EngineSetup(Value):
@@ -298,7 +298,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
         open_permits=_find_permits(locations, origin),
         marks_refused_stops=sender.dialect.marks_refused_stops,
-        asker=_LateAsker(locations.state, settings, sender),
+        asker=_LateAsker(locations, settings, sender),
     )
     return _make_engine(setup, lambda hooks: _LateSupervisor(hooks, spawn, locations.state, origin))
 
@@ -342,8 +342,8 @@ def _may_concern(hook: Hook, event: Event) -> bool:
 class _LateAsker:
     """Imports what waits for a person's answer when the first hook wants one: most events have no question."""
 
-    def __init__(self, state: str, settings: Settings, sender: Sender) -> None:
-        self._state, self._settings, self._sender = state, settings, sender
+    def __init__(self, locations: Locations, settings: Settings, sender: Sender) -> None:
+        self._locations, self._settings, self._sender = locations, settings, sender
 
     def settle(self, verdict: Verdict, objections: CallObjections, elapsed: float) -> Verdict:
         from boathook.permits.person_asker import AskingHost, PersonAsker
@@ -351,10 +351,19 @@ class _LateAsker:
         dialect, event = self._sender.dialect, verdict.event
 
         def find_wait_seconds() -> float:
-            return dialect.find_wait_seconds(event, is_installed=self._sender.is_installed(event))
+            return dialect.find_wait_seconds(event, self._sender.read_entries(event))
 
         host = AskingHost(dialect.name, dialect.asks_person(event, read_environment()), find_wait_seconds)
-        return PersonAsker(self._state, self._settings, host).settle(verdict, objections, elapsed)
+        asker = PersonAsker(self._locations.state, self._settings, host, self._read_settings)
+        return asker.settle(verdict, objections, elapsed)
+
+    def _read_settings(self) -> Settings:
+        """Return what the user's hooks.toml says now: a person may have changed it while a call waits."""
+        from boathook.core.hook import USER
+        from boathook.sources.hooks_toml import build_settings, read_hooks_toml
+
+        config = self._locations.config
+        return build_settings(read_hooks_toml(f"{config}/hooks.toml", USER)) if config else self._settings
 
 
 class _LateSupervisor:

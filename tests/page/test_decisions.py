@@ -228,7 +228,7 @@ def test_a_question_is_written_by_attackers_and_shown_as_text(page: ServedPage, 
     assert len(re.findall(r'<[^>]*data-decision="allow-call"', html)) == 1
     assert html.count("&lt;img src=x onerror=alert(1)&gt;") > 2
     # What the terminal shows has no escape sequence either.
-    fields = {**BEGIN, "decision": "allow-call", "about": waiting.id, "digest": waiting.question.digest}
+    fields = {**BEGIN, "decision": "allow-call", "about": waiting.id, "digest": waiting.digest}
     assert post(page, "/decide/begin", **fields).fields["is_begun"]
     assert set(page.context.check.terminal.text).isdisjoint("\x1b\u202e")  # type: ignore[attr-defined]
 
@@ -239,7 +239,7 @@ def make_hostile_question(text: str) -> WaitingQuestion:
     question = Question("a" * 32, time.time(), *[text] * 7, {"command": text, text: [text]}, (objection,))
     own = read_process_facts(os.getpid())
     assert own is not None
-    return WaitingQuestion(question.id, question, text, own.pid, own.start, time.time() + 60)
+    return WaitingQuestion(question.id, question, own.pid, own.start, time.time() + 60)
 
 
 # Codes

@@ -47,7 +47,8 @@ def test_a_code_from_the_terminal_of_the_page_lets_the_call_run(project, page):
     shown = page.text[page.text.index("a call that hooks object to") :]
     assert "command: rm -rf build" in shown
     assert "| && echo done" in shown
-    assert f"digest    {page.find_digest(call.find_question())}" in shown
+    (asked,) = read_records(project, "asked")
+    assert f"digest    {asked['digest']}" in shown
     assert page.finish(begun)["message"] == "You allowed this call."
     assert call.finish()["decision"] == "allow"
     assert read_records(project, "answered")[0]["via"] == "page"
@@ -121,12 +122,21 @@ def test_with_an_authenticator_app_its_code_is_typed_and_the_terminal_shows_none
 
 def test_a_strong_hook_is_not_answered_on_the_page_without_a_second_factor(project, page):
     project.write_hook("strict", ASK, fields={"ask": "strong"})
-    ask_id = WaitingCall(project).find_question()
-    answer = page.begin("allow-call", ask_id, page.find_digest(ask_id))
-    assert "this answer needs a second factor, and none is set" in answer["message"].lower()
+    found = WaitingCall(project).finish()
+    assert (found["decision"], "needs a second factor, and none is set" in found["end"]["stdout"]) == ("block", True)
     assert "type this on the page" not in page.text
-    # To deny it, the terminal is enough.
-    assert page.finish(page.begin("deny-call", ask_id, page.find_digest(ask_id)))["is_done"]
+
+
+def test_a_second_factor_that_is_set_while_a_call_waits_counts_on_the_page(project, page):
+    call = WaitingCall(project)
+    begun = begin(page, call)
+    write_secret(str(project.state), SECRET, 0)
+    set_up(project, WAIT, "[hooks.approvals]", 'factor = "totp"')
+    assert "a second factor was set in the meantime" in page.finish(begun)["message"]
+    begun = begin(page, call)
+    assert begun["way"] == "app"
+    assert page.finish(begun, compute_code(SECRET, int(time.time()) // STEP_SECONDS))["is_done"]
+    assert call.finish()["decision"] == "allow"
 
 
 def test_a_page_lets_hooks_wait_while_it_runs_and_only_then(project):
@@ -242,4 +252,4 @@ def test_it_is_offered_once_after_a_yes_only_and_never_for_a_strong_hook(project
     assert not page.post("/decide/repeat", id=result["repeat"]).fields["is_done"]
     # The hook wants a second factor now: what was allowed before does not count.
     project.write_hook("careful", ASK, fields={"ask": "strong"})
-    WaitingCall(project).find_question()
+    assert WaitingCall(project).finish()["decision"] == "block"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -147,7 +148,31 @@ def test_every_result_has_its_own_text_and_only_one_is_a_consent():
 def test_an_agent_waits_as_long_as_its_entry_or_its_own_default(host, installed, default):
     (setup,) = (one for one in list_setups() if one.name == host)
     event = setup.events[0]
-    assert [setup.find_wait_seconds(event, is_installed=known) for known in (True, False)] == [installed, default]
+    command = f"python hook_entry.py run --host {host} --event {event} --broken x"
+    timeout = {setup.timeout_key: setup.compute_timeout(event)} if setup.timeout_key else {}
+    text = json.dumps({"hooks": {event: [{"hooks": [{setup.command_key: command, **timeout}]}]}})
+    assert [setup.find_wait_seconds(event, texts) for texts in ([text], [])] == [installed, default]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ('{"hooks": {"PreToolUse": [{"hooks": [{"command": "COMMAND", "timeout": 20}]}]}}', 20),
+        ('{"a": {"timeout": 5, "command": "other"}, "b": [{"timeout": 20.5, "x": {"command": "COMMAND"}}]}', 20.5),
+        ('// of mine\n{"url": "http://x", /* "timeout": 1 */ "command": "COMMAND", "timeout": 20}', 20),
+        ('[[hooks]]\ncommand = "COMMAND"\ntimeout = 20\n', 20),
+        ('[{"command": "COMMAND", "timeout": 20}, {"command": "COMMAND", "timeout": 9}]', 7),
+        ('{"x": [{"command": "COMMAND", "timeout": 20}, {"command": "COMMAND", "timeout": 9}]}', 9),
+        # Without a number that counts, the default of the agent does.
+        ('{"command": "COMMAND"}', 7), ('{"command": "COMMAND", "timeout": "20"}', 7), ("{", 7), ("", 7),
+        ('{"command": "COMMAND", "timeout": true}', 7),
+    ],
+)  # fmt: skip
+def test_the_timeout_in_the_entry_as_it_is_now_counts(text, seconds):
+    (setup,) = (one for one in list_setups() if one.name == "claude")
+    command = "python hook_entry.py run --host claude --event PreToolUse --broken x"
+    found = setup.replace(default_seconds=7).find_wait_seconds("PreToolUse", [text.replace("COMMAND", command)])
+    assert found == seconds
 
 
 def test_claude_code_asks_a_person_only_where_there_is_one():

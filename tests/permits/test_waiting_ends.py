@@ -15,6 +15,7 @@ import pytest
 
 from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer
 from boathook.permits.waiting_questions import list_waiting, read_waiting, send_answer
+from boathook.system.process_facts import read_process_facts
 from tests.permits.waiting_calls import (
     WaitingCall,
     answer,
@@ -157,7 +158,7 @@ def test_an_answer_after_the_deadline_is_void(project):
     waiting = read_waiting(str(project.state), call.find_question())
     assert waiting is not None
     assert call.finish()["decision"] == "block"
-    reply = PersonAnswer(waiting.id, waiting.question.digest, True, BY_TERMINAL)
+    reply = PersonAnswer(waiting.id, waiting.digest, True, BY_TERMINAL)
     result = send_answer(str(project.state), waiting, reply)
     assert (result.is_taken, result.reason) == (False, "the call does not wait for an answer any more")
     assert [record["result"] for record in read_records(project, "answered")] == ["unanswered"]
@@ -171,7 +172,7 @@ def test_answers_that_are_wrong_slow_or_from_no_terminal_change_nothing(project)
     other = PersonAnswer(ask_id, "0" * 64, True, BY_TERMINAL)
     assert send_answer(state, waiting, other).reason == "it is for another call"
     assert send_answer(state, waiting, other.replace(id="0" * 32)).reason == "it is for another call"
-    right = f"PersonAnswer({ask_id!r}, {waiting.question.digest!r}, True, 'terminal')"
+    right = f"PersonAnswer({ask_id!r}, {waiting.digest!r}, True, 'terminal')"
     code = (
         "import sys; from boathook.core.waiting_question import PersonAnswer\n"
         "from boathook.permits.waiting_questions import read_waiting, send_answer\n"
@@ -258,6 +259,44 @@ def test_questions_that_others_could_have_written_are_not_shown(project):
     call.kill("run")
 
 
+def test_an_answer_to_a_question_with_a_rewritten_reason_is_void(project):
+    set_up(project, WAIT)
+    call = WaitingCall(project)
+    ask_id = call.find_question()
+    path = project.state / "asks" / f"{ask_id}.json"
+    path.write_text(path.read_text().replace("sure?", "harmless"))
+    code, text = answer(project, ask_id)
+    assert (code, "it is for another call" in text) == (1, True), text
+    call.kill("run")
+
+
+def test_questions_that_no_process_of_ours_writes_are_not_shown(project):
+    set_up(project, WAIT)
+    call = WaitingCall(project)
+    state, ask_id = str(project.state), call.find_question()
+    path = project.state / "asks" / f"{ask_id}.json"
+    fields = json.loads(path.read_text())
+    wrong = [{"deadline": value} for value in (1e308, fields["question"]["time"] - 1, fields["deadline"] + 3600)]
+    for change in [*wrong, {"pid": 1, "start": read_process_facts(1).start}]:
+        path.write_text(json.dumps(fields | change))
+        assert read_waiting(state, ask_id) is None, change
+    for number in ("NaN", "Infinity", "1e999"):
+        path.write_text(json.dumps(fields | {"deadline": 1.5}).replace("1.5", number))
+        path.chmod(0o600)
+        assert read_waiting(state, ask_id) is None, number
+    # One that is over is removed, and so is one that cannot be read and is from the future.
+    old = fields["question"] | {"time": fields["question"]["time"] - 500}
+    path.write_text(json.dumps(fields | {"question": old, "deadline": old["time"] + 300}))
+    path.chmod(0o600)
+    assert read_waiting(state, ask_id) is None
+    assert not path.exists()
+    path.write_text("{")
+    os.utime(path, (2**33, 2**33))
+    assert list_waiting(state) == []
+    assert not path.exists()
+    call.kill("run")
+
+
 def test_a_listener_that_was_killed_does_not_count(project):
     from boathook.permits.ask_listeners import has_ask_listener, register_listener
 
@@ -270,5 +309,6 @@ def test_a_listener_that_was_killed_does_not_count(project):
     code = f"import os; from boathook.permits.ask_listeners import register_listener; {start}; os._exit(0)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert list_ask_files(project, ".listener")
+    (project.state / "asks" / "\u00b2-\u0663-x.listener").touch()
     assert not has_ask_listener(state)
     assert list_ask_files(project) == []

@@ -49,6 +49,14 @@ def describe_repeat() -> str:
     return "A person allowed this call for a while."
 
 
+def describe_no_listener() -> str:
+    """Return why a call is denied at once that needs a second factor, if no person waits for questions."""
+    ways = 'run `boathook asks --watch` or `boathook page`, or set `ask = "wait"` in your hooks.toml'
+    return (
+        f"A hook wants a person's answer with a second factor, and nothing listens for questions. A person can {ways}."
+    )
+
+
 def describe_silence() -> str:
     """Return why a call is denied at once after a question that no person answered."""
     before = "No person answered an earlier question of this session, so no person is asked about this call"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
+from boathook.core.ask_rule import MAX_WAIT_SECONDS
+from boathook.core.hashing import hexdigest
+from boathook.core.json_text import canonical_json
 from boathook.core.permit import Question
 from boathook.core.value import Value
 
@@ -19,15 +24,20 @@ MAX_ANSWER_BYTES = 4096
 class WaitingQuestion(Value):
     """A call that a process (`pid`, started at `start`) waits for an answer to, until `deadline` (seconds since 1970).
 
-    `question` is the call after all rewrites. `text` is one line about it, without secrets.
+    `question` is the call after all rewrites.
     """
 
     id: str
     question: Question
-    text: str
     pid: int
     start: int
     deadline: float
+
+    @property
+    def digest(self) -> str:
+        """Identify all that a person is shown: the call, and who objects to it for which reasons."""
+        objections = [one.to_dict() for one in self.question.objections]
+        return hexdigest(canonical_json(["boathook question 1", self.id, self.question.digest, objections]))
 
     def to_json(self) -> dict[str, Any]:
         return {**self.to_dict(), "question": self.question.to_json()}
@@ -35,14 +45,17 @@ class WaitingQuestion(Value):
     @classmethod
     def parse(cls, fields: Any) -> WaitingQuestion:
         """Make it from JSON; TypeError if it is not one."""
-        types = {"id": str, "question": dict, "text": str, "pid": int, "start": int, "deadline": float}
+        types = {"id": str, "question": dict, "pid": int, "start": int, "deadline": float}
         checked = _check_types(fields, types)
-        checked["question"] = Question.parse(checked["question"])
+        checked["question"] = question = Question.parse(checked["question"])
+        begin, end = question.time, checked["deadline"]
+        if not (isfinite(begin) and begin <= end <= begin + MAX_WAIT_SECONDS + 1):
+            raise TypeError("'deadline' is a time that no question has")
         return cls(**checked)
 
 
 class PersonAnswer(Value):
-    """What a person answers, bound to the id and the digest of the question; `factor` is the code of a second factor, if any."""
+    """What a person answers, bound to the id and the digest of all that was shown; `factor`: the code of a second factor."""
 
     id: str
     digest: str

@@ -269,11 +269,11 @@ class AgentHost(HostDialect):
             return env.get(place[1:].encode(), b"").decode("utf-8", "replace")
         return self.get_field(event, place)
 
-    def find_wait_seconds(self, event: Event, *, is_installed: bool) -> int:
+    def find_wait_seconds(self, event: Event, texts: Sequence[str]) -> float:
         from boathook.hosts.setup import load_setup
 
         row = self._find_row_of(event)
-        return load_setup(self.name).find_wait_seconds(row.name, is_installed=is_installed) if row is not None else 0
+        return load_setup(self.name).find_wait_seconds(row.name, texts) if row is not None else 0
 
     def derive_events(self, verdict: Verdict) -> tuple[Event, ...]:
         row = self._find_row_of(verdict.event)

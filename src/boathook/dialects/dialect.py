@@ -179,8 +179,8 @@ class HostDialect:
         """Whether the host asks a person itself if a hook wants that, as far as is known."""
         return True
 
-    def find_wait_seconds(self, event: Event, *, is_installed: bool) -> int:
-        """Return how long the host waits for the answer to an event, 0 if that is not known."""
+    def find_wait_seconds(self, event: Event, texts: Sequence[str]) -> float:
+        """Return how long the host waits for the answer to an event, 0 if unknown; `texts` are its files with our command."""
         # A program of the user's own, which is documented to wait this long.
         return 600
 

@@ -138,11 +138,15 @@ class _EventRun:
 
     def _is_installed(self, host: str, folder: str, event: str = "") -> bool:
         """Whether a command of ours is installed in a host (for an event), so that hooks run on that path."""
+        return bool(self._read_entries(host, folder, event))
+
+    def _read_entries(self, host: str, folder: str, event: str = "") -> list[str]:
+        """Return the texts of the host's files that have a command of ours (for an event)."""
         from boathook.hosts.detection import calls_boathook, list_own_files
 
         installations = _read_installations(f"{self._find_state()}/installed.json")
         files = list_own_files(installations, host, folder or locations.current_dir())
-        return any(calls_boathook(host, _read_tail(path), event) for path in files)
+        return [text for text in map(_read_tail, files) if calls_boathook(host, text, event)]
 
     def _dispatch_subagent(self, verdict: Verdict) -> Verdict:
         """Ask the hooks of a subagent at the tool call that starts it, where the host's own event cannot refuse it."""
@@ -217,7 +221,7 @@ class _EventRun:
             not options.no_ask,
             options.debug,
             _write_debug,
-            lambda event: self._is_installed(self.dialect.name, event.work_dir),
+            lambda event: self._read_entries(self.dialect.name, event.work_dir),
         )
         engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"

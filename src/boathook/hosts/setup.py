@@ -7,7 +7,7 @@ from boathook.hosts.host import list_host_names, load_host, load_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 GROUPS, FLAT, LIST, TABLES, FILES, PLUGIN = "groups", "flat", "list", "tables", "files", "plugin"
@@ -95,9 +95,20 @@ class Setup(Value):
     def compute_timeout(self, event: str) -> int:
         return self._limit_seconds(event) * self.units_per_second
 
-    def find_wait_seconds(self, event: str, *, is_installed: bool) -> int:
-        """Return how long the agent waits for the answer to an event, 0 if that is not known."""
-        return self._limit_seconds(event) if is_installed and self.timeout_key else self.default_seconds
+    def find_wait_seconds(self, event: str, texts: Sequence[str]) -> float:
+        """Return how long the agent waits for the answer to an event, 0 if that is not known.
+
+        `texts` are its files with our command: the timeout in the entry counts, as it is now; else the agent's default.
+        """
+        if not texts or not self.timeout_key:
+            return self.default_seconds
+        if self.format == PLUGIN:
+            return self._limit_seconds(event)
+        from boathook.core.entry_timeouts import list_entry_timeouts
+
+        found = [one for text in texts for one in list_entry_timeouts(text, self.name, event, self.timeout_key)]
+        seconds = [self.default_seconds if one is None else one / self.units_per_second for one in found]
+        return min(seconds, default=self.default_seconds)
 
     def _limit_seconds(self, event: str) -> int:
         return min(_TIMEOUT_SECONDS, self.max_seconds.get(event, _TIMEOUT_SECONDS))

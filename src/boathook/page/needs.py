@@ -24,6 +24,7 @@ from boathook.ledger.record import ANSWERED_TYPE
 from boathook.ledger.writer import make_timestamp
 from boathook.page.page_facts import name_agent
 from boathook.permits.unlock import describe_pause, read_unlock_end
+from boathook.permits.waiting_questions import describe_waiting
 from boathook.process.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -73,7 +74,14 @@ def find_questions(context: PageContext) -> Iterator[Need]:
     """Yield the calls that wait for a person's answer, the oldest first."""
     for waiting in context.list_waiting_calls():
         command, since = f"boathook asks {waiting.id[:8]}", make_timestamp(waiting.question.time)
-        yield Need(QUESTION, waiting.text, "A call waits for your answer.", command, since, waiting.question.project)
+        yield Need(
+            QUESTION,
+            describe_waiting(waiting),
+            "A call waits for your answer.",
+            command,
+            since,
+            waiting.question.project,
+        )
 
 
 def find_missed_questions(context: PageContext) -> Iterator[Need]:

@@ -99,6 +99,9 @@ class PersonCheck:
         if isinstance(opened, DecisionResult):
             return opened
         if opened.way == SHOWN_CODE:
+            if has_factor(self._read_settings()):
+                message = "Nothing was decided: a second factor was set in the meantime. Begin again."
+                return DecisionResult(is_done=False, message=message)
             if problem := self._find_code_problem(opened, code):
                 return DecisionResult(is_done=False, message=problem)
             return self._note_repeat(opened.decision.run(""))

@@ -42,7 +42,8 @@ def has_ask_listener(state: str) -> bool:
     for name in list_ask_files(state, _ENDING):
         pid, _, rest = name.removesuffix(_ENDING).partition("-")
         start = rest.partition("-")[0]
-        if pid.isdigit() and start.isdigit() and is_process_alive(int(pid), int(start)):
+        is_number = f"{pid}{start}".isascii() and pid.isdigit() and start.isdigit()
+        if is_number and is_process_alive(int(pid), int(start)):
             is_found = True
         else:
             with suppress(OSError):

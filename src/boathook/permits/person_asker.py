@@ -13,24 +13,22 @@ from boathook.core.ask_rule import (
     WAITS,
     choose_ask_way,
     compute_wait_seconds,
+    describe_no_listener,
     describe_person_answer,
     describe_repeat,
     describe_silence,
 )
-from boathook.core.json_text import dumps
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.core.text import clean_text, reveal_text
 from boathook.core.value import Value
 from boathook.core.verdict import ALLOWED, DENIED, DENIED_QUESTION, KILLED, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
 from boathook.errors import LedgerError
 from boathook.ledger.record import make_answered_record, make_asked_record
-from boathook.ledger.redact import redact
 from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.answer_socket import AnswerSocket
 from boathook.permits.ask_listeners import has_ask_listener
 from boathook.permits.askpass import ASKPASS_SECONDS
-from boathook.permits.factors import FactorAnswer, check_factor, describe_wish, needs_factor
+from boathook.permits.factors import FactorAnswer, check_factor, describe_wish, find_factor_problem, needs_factor
 from boathook.permits.peer_check import can_check_peers, find_agent_processes, find_refusal, read_peer
 from boathook.permits.repeat_permits import find_repeat, note_repeat_use
 from boathook.permits.waiting_questions import list_waiting, make_ask_id, remove_waiting, write_waiting
@@ -48,8 +46,6 @@ if TYPE_CHECKING:
     from boathook.core.verdict import Run, Verdict
 
 MAX_WAITING = 32
-_MAX_TEXT_CHARS = 200
-_MAX_SEARCHED_CHARS = 1 << 14
 
 
 class AskingHost(Value):
@@ -61,8 +57,9 @@ class AskingHost(Value):
 
 
 class PersonAsker:
-    def __init__(self, state: str, settings: Settings, host: AskingHost) -> None:
-        self._state, self._settings, self._host = state, settings, host
+    def __init__(self, state: str, settings: Settings, host: AskingHost, read_settings: Callable[[], Settings]) -> None:
+        """`read_settings` returns the settings as they are when an answer comes."""
+        self._state, self._settings, self._host, self._read_settings = state, settings, host, read_settings
         self._sessions = Sessions(f"{state}/sessions")
 
     def settle(self, verdict: Verdict, objections: CallObjections, elapsed: float) -> Verdict:
@@ -72,13 +69,18 @@ class PersonAsker:
         """
         setting, question = self._settings.ask, objections.make_question(make_ask_id())
         # No agent asks for a second factor.
-        if setting != DENIES and question is not None and question.needs_factor:
+        is_strong = question is not None and question.needs_factor
+        if is_strong and setting == HOST_ASKS:
             setting = WAITS
         if setting != DENIES and question is not None and (allowed := self._use_repeat(verdict, question)):
             return allowed
         way = choose_ask_way(
-            setting, host_asks=self._host.asks_person, has_listener=lambda: has_ask_listener(self._state)
+            setting,
+            host_asks=self._host.asks_person and not is_strong,
+            has_listener=lambda: has_ask_listener(self._state),
         )
+        if way == DENIES and not setting and is_strong:
+            return _deny(verdict, self._find_factor_obstacle() or describe_no_listener())
         # Without a setting, the agent itself denies what it cannot ask.
         if way == HOST_ASKS or (way == DENIES and not setting):
             return verdict
@@ -101,6 +103,8 @@ class PersonAsker:
         """Return why boathook does not wait for an answer, or ""."""
         if not can_check_peers():
             return "boathook cannot wait for an answer on this system."
+        if question.needs_factor and (obstacle := self._find_factor_obstacle()):
+            return obstacle
         if not seconds:
             return f"{self._host.name} gives a hook less than {MIN_HOST_SECONDS} s, too little to wait for a person."
         if self._sessions.is_unanswered(question.session):
@@ -109,13 +113,18 @@ class PersonAsker:
             return f"{MAX_WAITING} questions wait for an answer already."
         return ""
 
+    def _find_factor_obstacle(self) -> str:
+        """Return why no answer with a second factor would hold, or ""."""
+        problem = find_factor_problem(self._read_settings(), self._state)
+        return f"No person can allow this call: {problem}." if problem else ""
+
     def _wait(self, verdict: Verdict, question: Question, seconds: float) -> Verdict:
         own = read_process_facts(os.getpid())
         if own is None:
             return _deny(verdict, "boathook cannot wait for an answer on this system.")
         deadline = question.time + seconds
-        waiting = WaitingQuestion(question.id, question, _describe_call(question), own.pid, own.start, deadline)
-        wait = _Wait(self._state, self._settings, waiting)
+        waiting = WaitingQuestion(question.id, question, own.pid, own.start, deadline)
+        wait = _Wait(self._state, (self._settings, self._read_settings), waiting)
         try:
             wait.begin()
             result = wait.run(seconds)
@@ -140,8 +149,9 @@ class PersonAsker:
 class _Wait:
     """One question: its file, its socket and its records."""
 
-    def __init__(self, state: str, settings: Settings, waiting: WaitingQuestion) -> None:
-        self._state, self._settings, self._waiting = state, settings, waiting
+    def __init__(self, state: str, settings: tuple[Settings, Callable[[], Settings]], waiting: WaitingQuestion) -> None:
+        self._state, self._waiting = state, waiting
+        self._settings, self._read_settings = settings
         self._socket: AnswerSocket | None = None
         self._begun, self._caller = 0.0, find_caller_process()
         self._result, self._is_asked = "", False
@@ -170,22 +180,27 @@ class _Wait:
 
         def take(connection: socket.socket, answer: PersonAnswer) -> str:
             waiting = self._waiting
-            if (answer.id, answer.digest) != (waiting.id, waiting.question.digest):
+            if (answer.id, answer.digest) != (waiting.id, waiting.digest):
                 return "it is for another call"
             if refusal := find_refusal(read_peer(connection), agent):
                 self._refusals[refusal] = None
                 return f"this process may not answer: {refusal}"
-            if answer.is_yes and needs_factor(self._settings, waiting.question, answer.via):
-                left = min(ASKPASS_SECONDS, end - time.monotonic())
-                given = FactorAnswer(describe_wish(waiting.question), answer.factor, left)
-                if problem := check_factor(self._settings, self._state, given):
-                    return problem
+            if answer.is_yes and (problem := self._find_factor_problem(answer, end)):
+                return problem
             return self._record(ALLOWED if answer.is_yes else DENIED, answer.via)
 
         is_answered = self._socket.wait(end, take)
         if not is_answered:
             self._record(WITHDRAWN if is_answered is None else UNANSWERED)
         return self._result
+
+    def _find_factor_problem(self, answer: PersonAnswer, end: float) -> str:
+        """Return why a yes does not count: the second factor that is set now is checked, if it was or is needed."""
+        question, settings = self._waiting.question, self._read_settings()
+        if not any(needs_factor(one, question, answer.via) for one in (self._settings, settings)):
+            return ""
+        left = min(ASKPASS_SECONDS, end - time.monotonic())
+        return check_factor(settings, self._state, FactorAnswer(describe_wish(question), answer.factor, left))
 
     def end(self) -> None:
         """Remove what is left of the question, however the wait ended: by a signal as well."""
@@ -245,9 +260,3 @@ def _lift(verdict: Verdict, ask_id: str, text: str) -> Verdict:
     reasons = (*others, (Decision.ALLOW, text))
     outcome = verdict.outcome.replace(decision=Decision.ALLOW, all_reasons=reasons)
     return verdict.replace(outcome=outcome, runs=runs)
-
-
-def _describe_call(question: Question) -> str:
-    """Return one line about a call, without secrets."""
-    shown = dumps(question.tool_input)[:_MAX_SEARCHED_CHARS]
-    return reveal_text(clean_text(f"{question.host_tool or question.tool} {redact(shown)}", _MAX_TEXT_CHARS))

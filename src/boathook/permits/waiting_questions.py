@@ -13,11 +13,13 @@ import stat
 import time
 from contextlib import suppress
 
-from boathook.core.json_text import JsonError, decode, dump_line, loads
+from boathook.core.json_text import JsonError, decode, dump_line, dumps, loads
+from boathook.core.text import clean_text, reveal_text
 from boathook.core.value import Value
 from boathook.core.verdict import KILLED
 from boathook.core.waiting_question import MAX_ANSWER_BYTES, PersonAnswer, WaitingQuestion
 from boathook.ledger.record import make_answered_record
+from boathook.ledger.redact import redact
 from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
 from boathook.permits.ask_folder import ASK_FOLDER, list_ask_files, open_ask_folder
 from boathook.permits.askpass import ASKPASS_SECONDS
@@ -32,6 +34,10 @@ ANSWER_SECONDS = ASKPASS_SECONDS + 15
 _CONNECT_SECONDS = 1.0
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _MAX_DEPTH = 1024
+_MAX_TEXT_CHARS = 200
+_MAX_SEARCHED_CHARS = 1 << 14
+# How late the process that waits may be to remove its question.
+_LATE_SECONDS = 10.0
 # A file that is being written, or that cannot be read, is left alone for this long.
 _UNREADABLE_SECONDS = 3600.0
 
@@ -45,6 +51,12 @@ class AnswerResult(Value):
 
 def make_ask_id() -> str:
     return os.urandom(ID_CHARS // 2).hex()
+
+
+def describe_waiting(waiting: WaitingQuestion) -> str:
+    """Return one line about the call of a question, without secrets."""
+    question, shown = waiting.question, dumps(waiting.question.tool_input)[:_MAX_SEARCHED_CHARS]
+    return reveal_text(clean_text(f"{question.host_tool or question.tool} {redact(shown)}", _MAX_TEXT_CHARS))
 
 
 def write_waiting(state: str, waiting: WaitingQuestion) -> None:
@@ -88,7 +100,18 @@ def read_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
     if not is_process_alive(waiting.pid, waiting.start):
         _close_killed(state, waiting)
         return None
+    if not _is_own_process(waiting.pid) or time.time() > waiting.deadline + _LATE_SECONDS:
+        remove_waiting(state, ask_id)
+        return None
     return waiting
+
+
+def _is_own_process(pid: int) -> bool:
+    """Whether a process is one of this user, and not the first of the system."""
+    try:
+        return pid > 1 and os.stat(f"/proc/{pid}").st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _close_killed(state: str, waiting: WaitingQuestion) -> None:
@@ -113,7 +136,8 @@ def _remove_unreadable(state: str) -> None:
         path = f"{state}/{ASK_FOLDER}/{name}"
         if name.endswith((FILE_ENDING, ".new")):
             with suppress(OSError):
-                if time.time() - os.lstat(path).st_mtime > _UNREADABLE_SECONDS:
+                # A time in the future is one that no process of ours writes.
+                if abs(time.time() - os.lstat(path).st_mtime) > _UNREADABLE_SECONDS:
                     os.unlink(path)
 
 
