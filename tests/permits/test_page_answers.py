@@ -178,7 +178,7 @@ def test_a_call_that_is_killed_while_the_page_shows_it_disappears_and_cannot_be_
     call.kill("run")
     wait_until(lambda: ask_id not in page.show("now").html)
     assert "does not wait for an answer any more" in page.finish(begun)["message"]
-    assert [record["result"] for record in read_records(project, "answered")] == []
+    assert [record["result"] for record in read_records(project, "answered")] == ["killed"]
 
 
 def test_a_page_below_an_agent_or_without_a_terminal_only_shows_the_command(project):
