@@ -22,7 +22,7 @@ from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
 from boathook.page.person_check import DecisionResult, PageDecision
 from boathook.permits.factors import describe_wish
 from boathook.permits.repeat_permits import write_repeat
-from boathook.permits.waiting_questions import describe_waiting, read_waiting, send_answer
+from boathook.permits.waiting_questions import describe_waiting_call, read_waiting, send_answer
 from boathook.trust.store import TrustStore
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, c
 
 
 def _allow_again(context: PageContext, waiting: WaitingQuestion) -> str:
-    permit = write_repeat(context.state, waiting.question, describe_waiting(waiting), time.time())
+    permit = write_repeat(context.state, waiting.question, describe_waiting_call(waiting), time.time())
     return f"This very call is allowed again until {make_timestamp(permit.end)[11:19]} UTC. Each use is recorded."
 
 
