@@ -23,7 +23,7 @@ from boathook.errors import ConfigError
 from boathook.ledger.writer import make_timestamp
 from boathook.permits.ask_listeners import register_listener
 from boathook.permits.repeat_permits import end_repeat, list_repeats
-from boathook.permits.waiting_questions import describe_waiting, list_waiting, read_waiting, send_answer
+from boathook.permits.waiting_questions import describe_waiting_call, list_waiting, read_waiting, send_answer
 
 _SHOWN_ID_CHARS = 8
 _MAX_SHOWN_TEXT = 80
@@ -141,7 +141,7 @@ def _describe_repeat(permit: RepeatPermit) -> dict[str, object]:
 def _make_row(waiting: WaitingQuestion, now: float) -> tuple[str, ...]:
     question = waiting.question
     age, left = (f"{max(0, seconds):.0f} s" for seconds in (now - question.time, waiting.deadline - now))
-    shown = cut_text(describe_waiting(waiting), _MAX_SHOWN_TEXT)
+    shown = cut_text(describe_waiting_call(waiting), _MAX_SHOWN_TEXT)
     return waiting.id[:_SHOWN_ID_CHARS], age, left, question.host, ", ".join(_list_hooks(waiting)), shown
 
 
@@ -160,7 +160,7 @@ def _to_json(waiting: WaitingQuestion) -> dict[str, object]:
         "project": question.project,
         "tool": question.host_tool or question.tool,
         "hooks": _list_hooks(waiting),
-        "text": describe_waiting(waiting),
+        "text": describe_waiting_call(waiting),
         "strong": question.needs_factor,
     }
 

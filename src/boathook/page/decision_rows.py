@@ -24,7 +24,7 @@ from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
 from boathook.page.person_check import DecisionResult, PageDecision
 from boathook.permits.factors import describe_wish
 from boathook.permits.repeat_permits import write_repeat
-from boathook.permits.waiting_questions import describe_waiting, read_waiting, send_answer
+from boathook.permits.waiting_questions import describe_waiting_call, read_waiting, send_answer
 from boathook.trust.store import TrustStore
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _make_answer(context: PageContext, fields: Mapping[str, str], *, is_yes: boo
         partial(_send_answer, context, waiting, is_yes),
         is_passed_on=is_yes,
         needs_factor=is_yes and question.needs_factor,
-        about=f"{describe_waiting(waiting)} ({question.host}, session {reveal_text(question.session) or '-'})",
+        about=f"{describe_waiting_call(waiting)} ({question.host}, session {reveal_text(question.session) or '-'})",
     )
 
 
@@ -67,7 +67,7 @@ def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, c
 
 
 def _allow_again(context: PageContext, waiting: WaitingQuestion) -> str:
-    permit = write_repeat(context.state, waiting.question, describe_waiting(waiting), time.time())
+    permit = write_repeat(context.state, waiting.question, describe_waiting_call(waiting), time.time())
     return f"This very call is allowed again until {format_clock(permit.end)}. Each use is recorded."
 
 

@@ -24,7 +24,7 @@ from boathook.ledger.record import ANSWERED_TYPE
 from boathook.ledger.writer import make_timestamp
 from boathook.page.page_facts import name_agent
 from boathook.permits.unlock import describe_pause, read_unlock_end
-from boathook.permits.waiting_questions import describe_waiting
+from boathook.permits.waiting_questions import describe_waiting_call
 from boathook.process.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def find_questions(context: PageContext) -> Iterator[Need]:
         command, since = f"boathook asks {waiting.id[:8]}", make_timestamp(waiting.question.time)
         yield Need(
             QUESTION,
-            describe_waiting(waiting),
+            describe_waiting_call(waiting),
             "A call waits for your answer.",
             command,
             since,

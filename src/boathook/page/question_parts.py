@@ -13,7 +13,7 @@ from boathook.page.markup import Html, join_html, make_element
 from boathook.page.page_facts import name_agent
 from boathook.page.parts import describe_age, make_copy_button, make_lines, make_table
 from boathook.permits.repeat_permits import list_repeats
-from boathook.permits.waiting_questions import describe_waiting
+from boathook.permits.waiting_questions import describe_waiting_call
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext
@@ -48,7 +48,7 @@ def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
             {"Allow…": ALLOW_CALL, "Deny…": DENY_CALL},
             about=waiting.id,
             digest=waiting.digest,
-            label=describe_waiting(waiting),
+            label=describe_waiting_call(waiting),
         ),
         make_element("p", make_copy_button(command)),
         data_ask=waiting.id,

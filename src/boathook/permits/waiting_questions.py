@@ -53,7 +53,7 @@ def make_ask_id() -> str:
     return os.urandom(ID_CHARS // 2).hex()
 
 
-def describe_waiting(waiting: WaitingQuestion) -> str:
+def describe_waiting_call(waiting: WaitingQuestion) -> str:
     """Return one line about the call of a question, without secrets."""
     question, shown = waiting.question, dumps(waiting.question.tool_input)[:_MAX_SEARCHED_CHARS]
     return reveal_text(clean_text(f"{question.host_tool or question.tool} {redact(shown)}", _MAX_TEXT_CHARS))
