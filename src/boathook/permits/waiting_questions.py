@@ -7,6 +7,7 @@ authorises anything: only the process that waits can take an answer, and it look
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -98,12 +99,25 @@ def read_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
     if waiting.id != ask_id:
         return None
     if not is_process_alive(waiting.pid, waiting.start):
-        _close_killed(state, waiting)
+        # In a container that shares the folder, a process has another number.
+        if not _is_listened_to(state, ask_id):
+            _close_killed(state, waiting)
         return None
     if not _is_own_process(waiting.pid) or time.time() > waiting.deadline + _LATE_SECONDS:
         remove_waiting(state, ask_id)
         return None
     return waiting
+
+
+def _is_listened_to(state: str, ask_id: str) -> bool:
+    """Whether a process listens at the socket of a question, whoever it is."""
+    folder = open_ask_folder(state)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
+            error = connection.connect_ex(f"/proc/self/fd/{folder}/{ask_id}{SOCKET_ENDING}")
+    finally:
+        os.close(folder)
+    return error not in (errno.ECONNREFUSED, errno.ENOENT, errno.ENOTSOCK)
 
 
 def _is_own_process(pid: int) -> bool:
