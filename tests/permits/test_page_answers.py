@@ -44,6 +44,8 @@ def test_a_code_from_the_terminal_of_the_page_lets_the_call_run(project, page):
     begun = begin(page, call)
     assert (begun["way"], begun["wish"]) == ("shown", "Allow this call")
     assert ("rm -rf build" in begun["about"], ", session " in begun["about"]) == (True, True)
+    # The terminal shows it a moment later; the code is its last line.
+    assert page.read_code()
     shown = page.text[page.text.index("a call that hooks object to") :]
     assert "command: rm -rf build" in shown
     assert "| && echo done" in shown
