@@ -21,7 +21,7 @@ from boathook.page.decision_routes import DECISION_ROUTES
 from boathook.page.decision_rows import DECISION_ROWS
 from boathook.page.page_server import LOOPBACK
 from boathook.page.page_terminal import PageTerminal, open_page_terminal
-from boathook.page.person_check import CODE_SECONDS, DecisionResult, PageDecision, PersonCheck
+from boathook.page.person_check import CODE_SECONDS, MAX_BEGUN, DecisionResult, PageDecision, PersonCheck
 from boathook.permits.waiting_questions import write_waiting
 from boathook.system.process_facts import read_process_facts
 from tests.page.served import Answer, ServedPage, serve_context
@@ -261,7 +261,25 @@ def test_a_code_is_for_one_minute_and_one_use() -> None:
     assert check.finish(begun["id"], f" {terminal.code.lower()} ").is_done
     assert not check.finish(begun["id"], terminal.code).is_done
     assert done == [""]
-    assert len({check.begin(decision) and terminal.code for _ in range(50)}) == 50
+    codes: set[str] = set()
+    for _ in range(50):
+        clock[0] += CODE_SECONDS
+        check.begin(decision)
+        codes.add(terminal.code)
+    assert len(codes) == 50
+
+
+def test_a_flood_of_decisions_does_not_fill_the_terminal() -> None:
+    clock, terminal = [0.0], ShownLines()
+    check = PersonCheck("/nowhere", Settings, terminal, lambda: clock[0])
+    decision = PageDecision("Do it", (), "", lambda _: DecisionResult(is_done=True, message="done"))
+    begun = [check.begin(decision) for _ in range(MAX_BEGUN)]
+    with pytest.raises(ConfigError, match="wait a minute"):
+        check.begin(decision)
+    # The one that is open stays open.
+    assert check.finish(begun[-1]["id"], terminal.code).is_done
+    clock[0] = CODE_SECONDS
+    assert check.begin(decision)
 
 
 def test_a_terminal_that_is_gone_shows_no_code_and_nothing_can_be_decided(monkeypatch: pytest.MonkeyPatch) -> None:

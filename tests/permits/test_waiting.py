@@ -126,6 +126,13 @@ def test_questions_are_listed_for_people_and_programs(project):
         call.kill("run")
 
 
+def test_an_agent_without_sessions_is_denied_at_once_in_the_folder_whose_question_had_no_answer(project):
+    set_up(project, WAIT, "ask_timeout = 1000")
+    event = make_call(project, session_id="")
+    assert "No person answered within" in WaitingCall(project, event=event).finish()["reasons"][1]
+    assert "No person answered an earlier question" in WaitingCall(project, event=event).finish()["reasons"][1]
+
+
 def test_after_one_question_without_an_answer_the_session_is_denied_at_once_until_a_person_answers(project):
     set_up(project, WAIT, "ask_timeout = 1000")
     assert "No person answered within" in WaitingCall(project).finish()["reasons"][1]

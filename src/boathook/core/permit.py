@@ -73,6 +73,11 @@ class Question(Value):
     objections: tuple[Objection, ...]
 
     @property
+    def asker(self) -> str:
+        """Return who asks: the session, or the folder if the agent names no session."""
+        return self.session or self.work_dir
+
+    @property
     def digest(self) -> str:
         """Identify the call: its session and its number are not part of it, because an agent that tries again has new ones."""
         parts = (self.host, self.project, self.event, self.work_dir, self.tool, self.host_tool, self.tool_input)

@@ -21,6 +21,7 @@ from boathook.page.page_terminal import PageTerminal
 from boathook.permits.factors import FactorAnswer, check_factor, find_factor_problem, has_factor, is_code_needed
 
 CODE_SECONDS, MAX_CODE_TRIES = 60.0, 3
+MAX_BEGUN = 12
 # Without letters and digits that look alike.
 _CODE_LETTERS, _CODE_CHARS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 SHOWN_CODE, APP_CODE, PROGRAM = "shown", "app", "program"
@@ -72,6 +73,8 @@ class PersonCheck:
         self.terminal = terminal
         self._lock = threading.Lock()
         self._open: _OpenDecision | None = None
+        # When decisions were begun in the last minute.
+        self._begun: list[float] = []
         self._repeats: dict[str, tuple[float, Callable[[], str]]] = {}
 
     def begin(self, decision: PageDecision) -> dict[str, Any]:
@@ -84,6 +87,7 @@ class PersonCheck:
             way = APP_CODE if is_code_needed(settings) else PROGRAM
         if (decision.needs_factor or way != SHOWN_CODE) and (problem := find_factor_problem(settings, self._state)):
             raise ConfigError(problem)
+        self._limit_begun()
         opened = _OpenDecision(decision, way, self._now() + CODE_SECONDS)
         with self._lock:
             self._open = opened
@@ -92,6 +96,15 @@ class PersonCheck:
             # A name with a line end must not look like a line of ours.
             self.terminal.show(reveal_text(line, "\t") for line in (*decision.lines, "", wish, ""))
         return {"id": opened.id, "way": way, "wish": decision.wish, "about": decision.about, "text": _ADVICE[way]}
+
+    def _limit_begun(self) -> None:
+        """Refuse a flood of decisions: each fills the person's terminal, and takes the place of one that is open."""
+        with self._lock:
+            now = self._now()
+            self._begun = [begun for begun in self._begun if begun > now - CODE_SECONDS]
+            if len(self._begun) >= MAX_BEGUN:
+                raise ConfigError(f"{MAX_BEGUN} decisions were begun within a minute: wait a minute, then begin again")
+            self._begun.append(now)
 
     def finish(self, decision_id: str, code: str) -> DecisionResult:
         """Check the person, and do what was begun: once, within its minute."""

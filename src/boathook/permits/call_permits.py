@@ -102,7 +102,7 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
     # A person is there: questions of this session are asked again.
     from boathook.process.sessions import Sessions
 
-    Sessions(f"{state}/sessions").forget_unanswered(question.session)
+    Sessions(f"{state}/sessions").forget_unanswered(question.asker)
     return permit
 
 

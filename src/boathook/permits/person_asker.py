@@ -107,7 +107,7 @@ class PersonAsker:
             return obstacle
         if not seconds:
             return f"{self._host.name} gives a hook less than {MIN_HOST_SECONDS} s, too little to wait for a person."
-        if self._sessions.is_unanswered(question.session):
+        if self._sessions.is_unanswered(question.asker):
             return describe_silence()
         if len(list_waiting(self._state)) >= MAX_WAITING:
             return f"{MAX_WAITING} questions wait for an answer already."
@@ -138,9 +138,9 @@ class PersonAsker:
         finally:
             wait.end()
         if result == UNANSWERED:
-            self._sessions.note_unanswered(question.session)
+            self._sessions.note_unanswered(question.asker)
         elif result in (ALLOWED, DENIED):
-            self._sessions.forget_unanswered(question.session)
+            self._sessions.forget_unanswered(question.asker)
         verdict = verdict.replace(asked=(question.id, result))
         text = describe_person_answer(result, seconds)
         return _lift(verdict, question.id, text) if result == ALLOWED else _deny(verdict, text)
