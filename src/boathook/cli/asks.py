@@ -220,7 +220,7 @@ def _watch_questions(folder: str) -> int:
                 # An answered one waits for another moment.
                 if questions := [one for one in list_waiting(folder) if one.id not in answered]:
                     if questions[0].id not in seen:
-                        terminal.ring_bell()
+                        terminal.make_sound()
                     seen.add(questions[0].id)
                     if len(questions) > 1:
                         echo(f"Calls that wait after this one: {len(questions) - 1}")

@@ -40,7 +40,7 @@ class Terminal:
             raise click.Abort
         return data.decode("utf-8", "replace").strip()
 
-    def ring_bell(self) -> None:
+    def make_sound(self) -> None:
         os.write(self._handle, b"\a")
 
     def write(self, text: str) -> None:
