@@ -126,6 +126,19 @@ def test_a_caller_that_keeps_signals_of_the_c_library_takes_the_cold_path(projec
     assert [reason for reason in resident.find_status()["refused"] if "C library" in reason]
 
 
+def test_a_caller_that_was_started_by_posix_spawn_is_answered(project, own_client, resident):
+    project.write_hook("guard", script=BLOCK)
+    # That ignores signal 32, as posix_spawn does in a program with threads.
+    code = (
+        "import ctypes, os, platform, sys; ignore = (ctypes.c_uint64 * 4)(1, 0, 0, 0);"
+        "number = {'x86_64': 13}.get(platform.machine(), 134);"
+        "assert not ctypes.CDLL(None).syscall(number, 32, ctypes.byref(ignore), None, 8);"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    assert own_client.run(CALL, *EVENT, before=(sys.executable, "-c", code)) == (2, b"", b"no\n")
+    assert resident.count_events() == 1
+
+
 def test_with_a_mask_that_allows_nothing_the_answer_is_the_same_and_a_resident_can_be_reached(
     project, own_client, cold, resident
 ):

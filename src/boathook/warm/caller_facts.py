@@ -26,7 +26,8 @@ _PLAIN_LOCALES = (b"", b"C", b"POSIX")
 _COERCED_LOCALE = bytes(os.environb.get(b"LC_CTYPE", b""))
 # A fork of the resident has more in memory than a fresh interpreter would.
 _MEMORY_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
-# The C library keeps these for itself, so a fork cannot block or ignore them.
+# The C library keeps these for itself, so a fork cannot block them. They are ignored in what its posix_spawn starts, which means
+# nothing: no other program sends them.
 _LIBRARY_SIGNALS = (32, 33)
 
 
@@ -148,8 +149,8 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
         raise CallerRefused("other surroundings (namespaces, cgroup, rights, scheduling)")
     args = _find_arguments(read_process_file(process, "cmdline", _MAX_ENVIRON_BYTES))
     blocked, ignored = _list_signals(_find_line(status, b"SigBlk")), _list_signals(_find_line(status, b"SigIgn"))
-    if any(number in blocked or number in ignored for number in _LIBRARY_SIGNALS):
-        raise CallerRefused("signals that the C library keeps for itself are blocked or ignored")
+    if any(number in blocked for number in _LIBRARY_SIGNALS):
+        raise CallerRefused("signals that the C library keeps for itself are blocked")
     limits = _read_limits(pid)
     # The name alone: to open a folder may take for ever, if its file system hangs.
     folder = os.readlink("cwd", dir_fd=process)
