@@ -44,6 +44,10 @@ def compile_client(folder: Path, *flags: str) -> str:
     return path
 
 
+# How long a resident that lives and says nothing is asked again.
+ONE_MORE_LOOK_SECONDS = 1.0
+
+
 def wait_until(condition: Callable[[], object], what: str = "it") -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
@@ -86,6 +90,13 @@ class TestResident:
 
     def find_status(self) -> dict[str, Any]:
         """Return what the resident says about itself, {} if it does not listen."""
+        end = time.monotonic() + ONE_MORE_LOOK_SECONDS
+        while not (status := self._ask_status()) and self.process.poll() is None and time.monotonic() < end:
+            # It may be busy with its own start, or with that of a fork.
+            time.sleep(0.02)
+        return status
+
+    def _ask_status(self) -> dict[str, Any]:
         try:
             folder = make_warm_folder(str(self.state))
         except OSError:
