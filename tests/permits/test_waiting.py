@@ -126,6 +126,18 @@ def test_questions_are_listed_for_people_and_programs(project):
         call.kill("run")
 
 
+def test_a_question_is_shown_for_its_whole_time_if_other_hooks_were_slow(project):
+    set_up(project, WAIT)
+    # It is asked after the one that asks.
+    project.write_hook("slow", "sleep 2.5", fields={"priority": "-10"})
+    call = WaitingCall(project)
+    ask_id = call.find_question()
+    listed = json.loads(project.run("asks", "--json").stdout)
+    assert [one["id"] for one in listed["questions"]] == [ask_id]
+    assert answer(project)[0] == 0
+    assert call.finish()["decision"] == "allow"
+
+
 def test_an_agent_without_sessions_is_denied_at_once_in_the_folder_whose_question_had_no_answer(project):
     set_up(project, WAIT, "ask_timeout = 1000")
     event = make_call(project, session_id="")

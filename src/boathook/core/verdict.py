@@ -26,7 +26,8 @@ STATUS_WORDS = {
     "unreadable": "gave an unreadable answer",
     "refused": "was refused",
 }
-# What became of a question: a person answered yes or no, there was no answer in time, or the agent stopped waiting.
+# What became of a question: a person answered yes or no, there was no answer in time, the agent stopped
+# waiting, or the process that waited was killed.
 ALLOWED, DENIED, UNANSWERED, WITHDRAWN, KILLED = ASK_RESULTS = (
     "allowed",
     "denied",

@@ -104,7 +104,9 @@ def _open_folder(state: str) -> Iterator[str]:
     try:
         status = os.fstat(handle)
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            raise PermissionError(0, f"{path} must belong to you and to nobody else. Fix: chmod 700 {path}")
+            raise PermissionError(
+                0, f"{path} must belong to you, and others must have no rights there. Fix: chmod 700 {path}"
+            )
         yield f"/proc/self/fd/{handle}" if os.path.isdir("/proc/self/fd") else path
     finally:
         os.close(handle)

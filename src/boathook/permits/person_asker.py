@@ -122,8 +122,9 @@ class PersonAsker:
         own = read_process_facts(os.getpid())
         if own is None:
             return _deny(verdict, "boathook cannot wait for an answer on this system.")
-        # Hooks that were asked after the first objection have taken their time, too.
-        waiting = WaitingQuestion(question.id, question, own.pid, own.start, time.time() + seconds)
+        # Hooks that were asked after the first objection have taken their time, and the person is asked now.
+        question = question.replace(time=time.time())
+        waiting = WaitingQuestion(question.id, question, own.pid, own.start, question.time + seconds)
         wait = _Wait(self._state, (self._settings, self._read_settings), waiting)
         try:
             wait.begin()

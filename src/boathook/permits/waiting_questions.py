@@ -110,7 +110,7 @@ def read_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
 
 
 def _is_listened_to(state: str, ask_id: str) -> bool:
-    """Whether a process listens at the socket of a question, whoever it is."""
+    """Whether any process listens at the socket of a question."""
     folder = open_ask_folder(state)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
