@@ -1,8 +1,12 @@
-"""Mistakes that type checkers must find: every marked line is an error in mypy and in pyright, and no other line is."""
+"""Mistakes that type checkers must find: every marked line is an error in mypy and in pyright, and no other line is.
+
+`error in pyright` marks what mypy accepts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from boathook import (
     AgentBuilder,
@@ -20,7 +24,9 @@ from boathook import (
     ToolCall,
     ToolContext,
     TurnResult,
+    Verdict,
 )
+from boathook.bridges.pydantic_ai import Guarded
 
 hooks = Hooks()
 
@@ -253,6 +259,7 @@ async def uses() -> None:
 
 hooks.guard(name=5)  # error
 hooks.guard(5)  # error
+hooks.guard(read, on_block="ignore")  # error
 
 
 # Stacks and builders
@@ -274,6 +281,7 @@ Stack().with_ask(ask_without_reason)  # error
 
 def other_state(context: ToolContext[str]) -> None: ...
 def step_hook(context: StepContext) -> None: ...
+def failure_hook(context: FailureContext) -> None: ...
 def state_hook(state: AgentState) -> AgentState:
     return state
 
@@ -302,6 +310,8 @@ AgentBuilder().add_hook("PreToolUse", tool_hook, prioritee=3)  # error
 AgentBuilder().add_hook("PreToolUse", tool_hook, on_failure="ignore")  # error
 AgentBuilder().on_before_tool_use(tool_hook, matcher="bash")  # error
 AgentBuilder().on_stop(stop_hook, match=7)  # error
+AgentBuilder().on_before_step(state_hook, match=7)  # error
+AgentBuilder().on_agent_failed(failure_hook, match=7)  # error
 AgentBuilder().with_hooks(tool_hook)  # error
 AgentBuilder().with_permission(ask_without_reason)  # error
 failure: FailureContext = FailureContext.of("broken")  # error
@@ -327,6 +337,14 @@ run.tool(ToolCall("bash"), tool_hook, can_ask="yes")  # error
 run.stop("x").context.result  # error
 run.answer("token", "yes")  # error
 run.fire({"event": "x"})  # error
+
+
+def tests_an_outcome() -> int:
+    if run.prompt("x"):  # error in pyright
+        return 1
+    return "checked, too"  # error
+
+
 result_text: int = run.tool(ToolCall("bash"), lambda call: call.name).text  # error
 
 
@@ -334,5 +352,16 @@ def reads_state(context: ToolContext[MyState]) -> None:
     context.state.nothing  # error
 
 
+def fails(verdict: Verdict) -> Literal["ok", "broken"]:
+    return verdict.runs[0].status  # error
+
+
 def ends() -> TurnResult:
     return TurnResult("finished")  # error
+
+
+# Bridges
+
+Guarded(hooks, name={"bash": "Shell"})  # error
+Guarded(hooks, names={"bash": 5})  # error
+Guarded([tool_hook])  # error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, TypeVar, assert_type
+from pathlib import Path
+from typing import Any, Literal, TypeVar, assert_type
 
 from boathook import (
     AgentBuilder,
@@ -27,12 +28,14 @@ from boathook import (
     ToolContext,
     ToolOutcome,
     TurnStatus,
+    Verdict,
     all_of,
     event_is,
     tool_kind,
     tool_name,
     where,
 )
+from boathook.bridges.pydantic_ai import Guarded
 from boathook.shell import UNKNOWN, CommandReading, Started, read_command, reads_code_from_stdin
 
 C = TypeVar("C", bound=Context)
@@ -334,6 +337,32 @@ with_state = AgentBuilder().on_before_tool_use(lambda context: Outcome.block(str
 with_state = with_state.on_before_tool_use(around, match="bash").on_stop(around_anything)
 with_state = with_state.add_hook("before_step", step, priority=3, match=where(bool))
 assert_type(with_state.build().run("go").status, TurnStatus)
+
+
+def read_status(verdict: Verdict) -> None:
+    assert_type(verdict.runs[0].status, Literal["ok", "failed", "timeout", "unreadable", "refused"])
+
+
+with_match = (
+    AgentBuilder()
+    .on_before_tool_use(silent, match="bash|shell")
+    .on_after_tool_use(silent, match=tool_kind("writes"))
+    .on_before_step(grown, match=where(bool))
+    .on_after_step(watched, match=where(bool))
+    .on_execution_start(turn, match=where(bool))
+    .on_execution_end(turn, match=where(bool))
+    .on_stop(stop, match=where(bool))
+    .on_subagent_stop(subagent, match=where(bool))
+    .on_agent_failed(failure, match=where(bool))
+)
+assert_type(with_match, AgentBuilder)
+
+
+# Bridges
+
+Guarded()
+Guarded(hooks, names={"bash": "Shell"}, arguments={"bash": {"cmd": "command"}}, session_id="s", work_dir=Path())
+Guarded(typed, allow_unguarded=True)
 
 
 # Runs

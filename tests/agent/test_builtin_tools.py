@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -82,9 +83,9 @@ class Family:
         self.pipe = folder / "pipe"
         os.mkfifo(self.pipe)
 
-    def command(self, last: str) -> str:
+    def command(self, last: str, way: str = "sh -c") -> str:
         child = "exec 3>pipe; echo $$ >&3; exec sleep 1000"
-        return f"exec 4>pipe; echo $$ >&4; sh -c '{child}' & {last}"
+        return f"exec 4>pipe; echo $$ >&4; {way} '{child}' & {last}"
 
     async def pids(self) -> list[int]:
         return await asyncio.to_thread(self._first)
@@ -112,6 +113,33 @@ def test_a_cancelled_shell_ends_with_its_children_and_leaves_no_zombie(folder: P
         assert not {child.pid for child in psutil.Process().children(recursive=True)} & set(pids)
 
     asyncio.run(go())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the group is found")
+@pytest.mark.parametrize("way", ["setsid sh -c", "setsid -f sh -c", "exec env -i setsid /bin/sh -c"])
+def test_a_cancelled_shell_ends_with_children_in_sessions_of_their_own(folder: Path, way: str) -> None:
+    async def go() -> None:
+        family = Family(folder)
+        work = run_to_end(NAMED["Shell"], {"command": family.command("wait; sleep 1000", way)}, Workplace(str(folder)))
+        task = asyncio.create_task(work)
+        pids = await family.pids()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await family.has_ended()
+        assert not {child.pid for child in psutil.Process().children(recursive=True)} & set(pids)
+
+    asyncio.run(go())
+
+
+def test_a_command_that_ends_may_leave_what_does_not_hold_its_output(folder: Path) -> None:
+    """Such as a server that the agent starts and uses in its next call."""
+    for name in ("pipe", "late"):
+        os.mkfifo(folder / name)
+    command = "setsid sh -c 'read -r line < pipe; echo $line > late' > /dev/null 2>&1 & echo started"
+    assert use(folder, "Shell", command=command) == "started\n"
+    (folder / "pipe").write_text("now\n")
+    assert (folder / "late").read_text() == "now\n"
 
 
 def test_a_shell_that_is_cancelled_while_it_starts_is_ended_whole_too(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from boathook import HookError, Hooks, Outcome, Stack, StopContext
+from boathook import HookError, Hooks, Outcome, Stack, StopContext, SubagentContext
 from tests.scratch_project import ScratchProject
 
 from .builders import Witness, agent_of, call, child, feedback, list_lines, text_tool
@@ -201,15 +201,47 @@ def test_a_subagent_is_sent_back_three_times_and_the_fourth_stop_is_reported() -
     assert list_lines(helper.requests[-1]).count(feedback(MORE)) == 3
     assert list_lines(model.requests[-1])[-1] == "tool: four"
     assert [stop["result"] for stop in witness.of("post-subagent")] == ["one", "two", "three", "four"]
-    assert result.messages == (f"the stop was refused 3 times and is let through now; the hook's reason: {MORE}",)
+    assert result.messages == (LET_THROUGH.format(3),)
 
 
-def test_how_often_a_subagent_is_sent_back_can_be_set_for_it() -> None:
-    builder, _ = agent_of("one", "two", "three")
-    helper = builder.with_limits(max_rounds=1).build()
-    builder, model = agent_of(child(), "done")
-    builder.with_subagent("helper", helper).on_subagent_stop(refuse).build().run("go")
-    assert list_lines(model.requests[-1])[-1] == "tool: two"
+@pytest.mark.parametrize("rounds", [0, 1, 4])
+def test_how_often_a_hook_sends_a_subagent_back_can_be_set_for_it(rounds: int) -> None:
+    seen: list[int] = []
+
+    def look(context: SubagentContext) -> Outcome:
+        seen.append(context.block_count)
+        return refuse(context)
+
+    builder, model = agent_of(child(), "done", helper=REPLIES)
+    result = builder.on_subagent_stop(look, max_rounds=rounds).build().run("go")
+    assert seen == list(range(rounds + 1))
+    assert list_lines(model.requests[-1])[-1] == f"tool: {REPLIES[rounds]}"
+    assert result.messages == (LET_THROUGH.format(rounds),)
+
+
+def test_each_hook_has_rounds_of_its_own_for_a_subagent() -> None:
+    builder, _ = agent_of(child(), "done", helper=REPLIES)
+    builder = builder.on_subagent_stop(lambda _: Outcome.block("first"), priority=1)
+    agent = builder.on_subagent_stop(refuse, max_rounds=2).build()
+    result = agent.run("go")
+    helper: Any = agent.subagents["helper"].model
+    feedbacks = [line for line in list_lines(helper.requests[-1]) if line.startswith("user: [Hook blocked")]
+    assert feedbacks == [*[feedback("first")] * 3, *[feedback(MORE)] * 2]
+    assert result.messages[-1] == LET_THROUGH.format(2)
+
+
+def test_each_subagent_begins_with_all_rounds() -> None:
+    builder, model = agent_of(child(), child(), "done", helper=REPLIES)
+    builder.on_subagent_stop(refuse, max_rounds=1).build().run("go")
+    assert [line for line in list_lines(model.requests[-1]) if line.startswith("tool:")] == ["tool: two", "tool: four"]
+
+
+def test_a_gate_of_a_script_has_rounds_of_its_own_for_a_subagent(project: ScratchProject) -> None:
+    project.write_hook("gate", script=f"echo '{MORE}' >&2; exit 2", fields={"trigger": "SubagentStop"})
+    builder, model = agent_of(child(), "done", helper=REPLIES)
+    builder = builder.on_subagent_stop(lambda _: Outcome.block("first"), priority=500, max_rounds=2)
+    builder.in_dir(project.path).with_hooks_from(project.path).build().run("go")
+    assert list_lines(model.requests[-1])[-1] == "tool: six"
 
 
 def test_a_subagent_that_has_no_steps_left_is_not_sent_back() -> None:

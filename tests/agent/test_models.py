@@ -75,7 +75,7 @@ def test_an_error_in_a_script_is_raised_and_the_script_goes_on() -> None:
 
 def test_a_script_is_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
-    moves = ["hello", {"text": "on it", "calls": [{"name": "Shell", "args": {"command": "ls"}, "id": "x"}]}, {}]
+    moves = ["hello", {"text": "on it", "calls": [{"name": "Shell", "args": {"command": "ls"}, "id": "x"}]}, ""]
     path.write_text(json.dumps([*moves, {"calls": [{"name": "look"}]}]))
     model = read_script(str(path))
     assert model.name == "script script.json"
@@ -87,7 +87,7 @@ def test_a_script_is_read_from_a_file(tmp_path: Path) -> None:
     ]
 
 
-MOVE = 'cannot be read: a move is a text, or {"text": …, "calls": [{"name": …, "args": {…}}]}'
+MOVE = '(a move is a text, or {"text": …, "calls": [{"name": …, "args": {…}}]})'
 BROKEN_SCRIPTS = {
     "no JSON": ("[", "cannot be read: Expecting value"),
     "no list": ('{"a": 1}', "must be a list of moves"),
@@ -98,6 +98,12 @@ BROKEN_SCRIPTS = {
     "a call that is a text": ('[{"calls": ["ls"]}]', MOVE),
     "arguments that are not an object": ('[{"calls": [{"name": "x", "args": []}]}]', MOVE),
     "a text that is none": ('[{"text": 3}]', MOVE),
+    "no move": ("[]", "must be a list of moves, with at least one"),
+    "neither text nor calls": ("[{}]", "it has neither text nor calls"),
+    "no calls": ('[{"calls": []}]', "it has neither text nor calls"),
+    "a call in place of a move": ('[{"tool": "Shell"}]', "there is no key 'tool', did you mean 'calls'?"),
+    "a typing error": ('[{"text": "x", "call": []}]', "there is no key 'call', did you mean 'calls'?"),
+    "another key of a call": ('[{"calls": [{"tool": "x"}]}]', "there is no key 'tool', did you mean 'name'?"),
     "bytes that are not text": (b"\xff", "cannot be read: 'utf-8' codec"),
 }
 
@@ -334,7 +340,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(
-        ConfigError, match=r"a library for models is missing. Install it with: pip install 'boathook\[agent\]'"
+        ConfigError, match=r"a library for models is missing. Install it with: .* -m pip install .*pydantic"
     ):
         load_model("openai:gpt-4o")
 

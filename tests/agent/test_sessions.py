@@ -20,12 +20,14 @@ from boathook import (
     Blocked,
     BoathookError,
     Decision,
+    HookError,
     Outcome,
     RequestTimeout,
     Step,
     Stopped,
     Tool,
     ToolCall,
+    ToolContext,
     TurnResult,
 )
 from boathook.agent.model import Reply
@@ -405,12 +407,26 @@ def test_a_hook_may_want_a_person_to_decide_about_any_tool(ask: Any, text: str) 
     assert result.steps[0].results[0].text == text
 
 
+def test_an_answer_of_a_person_that_is_not_a_bool_is_an_error() -> None:
+    builder, _ = agent_of(call("work"), "done", tools=(text_tool("work"),))
+    builder = builder.on_before_tool_use(lambda _: Outcome.ask("sure?"))
+    # A text is true, whatever it says.
+    agent = builder.with_permission(lambda *_: "no").build()  # type: ignore[arg-type,return-value]
+    with pytest.raises(HookError, match="answered a question with str; it must return True or False"):
+        agent.run("go")
+
+
 def test_a_person_is_asked_for_a_subagent_too_and_its_refusal_ends_only_that() -> None:
     asked: list[str] = []
     builder, _, model = watched(
         child(), "done", tools=(text_tool("deploy", needs_permission=True),), helper=(call("deploy"), "never said")
     )
-    agent = builder.with_permission(lambda context, _: asked.append(context.extra["agent_type"])).build()
+
+    def refuse(context: ToolContext, _reason: str) -> bool:
+        asked.append(context.extra["agent_type"])
+        return False
+
+    agent = builder.with_permission(refuse).build()
     assert agent.run("go").text == "done"
     assert (asked, len(agent.subagents["helper"].model.requests), len(model.requests)) == (["helper"], 1, 2)
 

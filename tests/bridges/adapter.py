@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 SYNC, ASYNC, STREAM = "sync", "async", "stream"
 WAYS = (SYNC, ASYNC, STREAM)
 USER, ASSISTANT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
+# A note about delegation, for frameworks in which the bridge of one agent does not reach another.
+OWN_BRIDGE = "each agent needs the bridge itself: calls of an agent without it, which a function runs, are not seen"
+AS_TOOL_REFUSED = f"{OWN_BRIDGE}; as a tool it is refused"
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,13 @@ class Script:
         self._moves: dict[str, list[Move]] = {"": [*moves], **{key: [*m] for key, m in (by_prompt or {}).items()}}
         self._lock = threading.Lock()
         self.requests: list[list[Message]] = []
+        # If it is set, what a model does before its second move: it waits, and the run is cancelled meanwhile.
+        self.pause: Callable[[], Awaitable[None]] | None = None
+
+    async def wait(self) -> None:
+        """Wait before a move, if the scene wants it. A model that is async calls it first."""
+        if self.pause is not None and len(self.requests) == 1:
+            await self.pause()
 
     def next_move(self, messages: Sequence[Message]) -> Move:
         """Note what the model reads, and return its next move; raises it if it is an error."""
@@ -77,6 +88,12 @@ class AgentPlan:
     # How the helper is reached: a key of the adapter's `delegations`.
     delegation: str = ""
     name: str = "main"
+    # A helper may be without the bridge.
+    has_bridge: bool = True
+
+    def choose_options(self, options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return the options of the bridge for a helper; None if it has no bridge."""
+        return options if self.has_bridge else None
 
 
 @dataclass(frozen=True)
@@ -127,6 +144,8 @@ class Adapter(ABC):
     name: ClassVar[str]
     # The extra of pyproject.toml, which is also the name of the file with pinned versions.
     framework: ClassVar[str]
+    # What the bridge calls the framework (MISSING_EVENTS has it); "" if that is `framework`.
+    bridge: ClassVar[str] = ""
     # The packages whose versions the matrix shows.
     distributions: ClassVar[tuple[str, ...]]
     ways: ClassVar[tuple[str, ...]] = WAYS
@@ -136,6 +155,8 @@ class Adapter(ABC):
     notes: ClassVar[Mapping[str, str]] = {}
     # How an agent of this framework delegates to another, and the call by which its model does it: {"handoff": Call(…)}.
     delegations: ClassVar[Mapping[str, Call]] = {}
+    # What becomes of a helper without the bridge: the bridge of its caller guards or refuses it, or cannot see it.
+    bare_helpers: ClassVar[Mapping[str, Literal["guarded", "refused", "not seen"]]] = {}
     # Whether a bridge can know all tools of an agent before one of them is called.
     knows_tools: ClassVar[bool] = True
     # Warnings of the framework itself, as pytest's `filterwarnings` takes them.
@@ -147,6 +168,14 @@ class Adapter(ABC):
 
         `options` are the keyword arguments of the bridge, such as `hooks` and `names`.
         """
+
+    def build_idle(self, plan: AgentPlan) -> Any:
+        """Return the agent without the bridge, with middleware of the framework that does nothing; None if that is not measured."""
+        return None
+
+    def leave_bridge(self) -> AbstractContextManager[None]:
+        """Run agents in this block as if the bridge was not imported; most bridges do nothing until they are attached."""
+        return nullcontext()
 
     def run(self, agent: Any, prompt: str | Answers) -> Ran:
         """Run the agent by the framework's sync entry point, outside any event loop."""

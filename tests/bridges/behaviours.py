@@ -21,6 +21,12 @@ BEHAVIOURS = {
 # What a bridge may cost per tool call, against the same agent without it (bench/bridge_overhead.py measures it).
 COST = "cost"
 COST_GOALS = {"20 Python hooks that do not match": 1.1, "one Python hook": 1.15}
+# The tool calls of a run that is measured: enough that its start and its end count for little, and no more than agents often make.
+MEASURED_CALLS = 30
+# A case of the cost without boathook: what the seam of the framework takes by itself, for adapters with `build_idle`.
+IDLE = "the framework's own middleware, doing nothing"
+# A case of the bridge, in the same runs, against that.
+AGAINST_IDLE = "20 Python hooks that do not match, against that middleware"
 # Columns and behaviours, or scenes of one, for which a bridge may do nothing at all, because the framework has no place for it.
 # Everything else that a framework cannot do must be refused when the bridge is attached, or raise in the run.
 ACCEPTED = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -243,6 +243,7 @@ def play_ask(stage: Stage, *, is_allowed: bool) -> tuple[Facts, Facts]:
     ran = stage.run(agent, "go")
     asked = {
         "asked about": [(each.tool, dict(each.args)) for each in ran.approvals],
+        "reason is shown": any("pushes go to everybody" in each.reason for each in ran.approvals),
         "pushed": "git push" in stage.ran,
         "error": stage.error,
     }
@@ -253,8 +254,13 @@ def play_ask(stage: Stage, *, is_allowed: bool) -> tuple[Facts, Facts]:
     return asked, after
 
 
-QUESTION = {"asked about": [("bash", {"command": "git push"})], "pushed": False, "error": None}
-NO_QUESTION = {"asked about": [], "pushed": True, "error": None}
+QUESTION = {
+    "asked about": [("bash", {"command": "git push"})],
+    "reason is shown": True,
+    "pushed": False,
+    "error": None,
+}
+NO_QUESTION = {"asked about": [], "reason is shown": False, "pushed": True, "error": None}
 ONCE = {"pre-session": 1, "pre-agent-turn": 1, "pre-tool-call": 2, "post-tool-call": 2, "post-session": 1}
 NO_EVENTS = dict.fromkeys(ONCE, 0)
 
@@ -423,6 +429,17 @@ def of_two_calls_at_once_only_one_is_blocked(stage: Stage) -> Facts:
     return {"ran": sorted(stage.ran), "refused": refused, "result": result}
 
 
+@scene("parallel", attached={"ran": []}, detached={"ran": ["ls", "pwd"]})
+def no_call_is_made_while_hooks_still_decide_about_the_prompt(stage: Stage) -> Facts:
+    @stage.hooks.turn_start
+    async def think(context: ExecutionContext) -> Outcome:
+        await asyncio.sleep(0.05)
+        return Outcome.block("not today")
+
+    stage.play((call_bash("ls", "a"), call_bash("pwd", "b")), "done")
+    return {"ran": sorted(stage.ran)}
+
+
 # 11. Streaming
 
 
@@ -586,3 +603,86 @@ def a_run_that_is_cancelled_ends_its_turn_and_its_session(stage: Stage) -> Facts
     asyncio.run(asyncio.wait_for(cancel_in_a_tool(), PATIENCE))
     ends = stage.list_events("post-agent-turn", "post-session")
     return {"cancelled": "cancelled" in seen, "tool was told": "told" in seen, "ends": ends}
+
+
+def cancel_when(stage: Stage, agent: Any, started: asyncio.Event) -> Coroutine[Any, Any, bool]:
+    """Run an agent, and cancel it once something has started; return whether its run was cancelled."""
+
+    async def run() -> bool:
+        task = asyncio.ensure_future(stage.start(agent, "go"))
+        waiting = asyncio.ensure_future(started.wait())
+        await asyncio.wait([task, waiting], timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return True
+        return False
+
+    return run()
+
+
+@scene(
+    "cancel",
+    attached={"cancelled": True, "ran": ["ls"], "requests": 1, "ends": ["post-agent-turn", "post-session"]},
+    detached={"cancelled": True, "ran": ["ls"], "requests": 1, "ends": []},
+    ways=(ASYNC, STREAM),
+)
+def a_run_that_is_cancelled_while_the_model_answers_ends_its_turn_and_its_session(stage: Stage) -> Facts:
+    async def cancel_in_a_request() -> bool:
+        loop, started, over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+        async def wait() -> None:
+            # The model may have a thread and a loop of its own, where no cancel comes.
+            loop.call_soon_threadsafe(started.set)
+            while not over.is_set():  # noqa: ASYNC110 (it is set in another thread)
+                await asyncio.sleep(0.01)
+
+        script = Script((call_bash("ls"),), "done")
+        script.pause = wait
+        try:
+            return await cancel_when(stage, stage.build(script), started)
+        finally:
+            over.set()
+
+    is_cancelled = asyncio.run(asyncio.wait_for(cancel_in_a_request(), PATIENCE))
+    return {
+        "cancelled": is_cancelled,
+        "ran": [*stage.ran],
+        "requests": len(stage.requests),
+        "ends": stage.list_events("post-agent-turn", "post-session"),
+    }
+
+
+@scene(
+    "cancel",
+    attached={"cancelled": True, "tool began": False, "ends": ["post-agent-turn", "post-session"]},
+    detached={"cancelled": True, "tool began": True, "ends": []},
+    ways=(ASYNC, STREAM),
+)
+def a_run_that_is_cancelled_while_a_hook_decides_ends_its_turn_and_its_session(stage: Stage) -> Facts:
+    """Without the bridge the tool waits in place of the hook."""
+    began: list[str] = []
+
+    async def cancel_in_a_hook() -> bool:
+        started = asyncio.Event()
+
+        @stage.hooks.before_tool
+        async def think(context: ToolContext) -> None:
+            started.set()
+            await asyncio.sleep(PATIENCE)
+
+        async def wait(seconds: int) -> str:
+            """Wait for a while."""
+            began.append("wait")
+            started.set()
+            await asyncio.sleep(PATIENCE)
+            return "waited"
+
+        agent = stage.build(Script((Call("wait", {"seconds": PATIENCE}),), "done"), [wait])
+        return await cancel_when(stage, agent, started)
+
+    is_cancelled = asyncio.run(asyncio.wait_for(cancel_in_a_hook(), PATIENCE))
+    ends = stage.list_events("post-agent-turn", "post-session")
+    return {"cancelled": is_cancelled, "tool began": began == ["wait"], "ends": ends}

@@ -146,6 +146,9 @@ class Stage:
         """Return the texts for the person, which a bridge logs, as they come."""
         messages: list[str] = []
         handler, logger = logging.Handler(), logging.getLogger("boathook")
+        # Warnings are about the hooks, not from them.
+        # How many hooks are attached is no message of a hook.
+        handler.addFilter(lambda record: record.levelno == logging.INFO and not record.msg.startswith("hooks attached"))
         handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
         level = logger.level
         logger.addHandler(handler)

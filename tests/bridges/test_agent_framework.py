@@ -20,9 +20,9 @@ from agent_framework.exceptions import MiddlewareException
 
 from boathook import Hooks, Outcome, StopContext, ToolContext
 from boathook.bridges.agent_framework import boathook_middleware
-from boathook.errors import BridgeError, Stopped
+from boathook.errors import Blocked, BridgeError, Stopped
 from tests.bridges.adapter import Call, Script
-from tests.bridges.adapters.agent_framework import ScriptClient
+from tests.bridges.adapters.agent_framework import IdleAgent, IdleChat, IdleFunction, ScriptClient
 from tests.bridges.contract import block_rm
 from tests.bridges.stage import call_bash
 
@@ -57,6 +57,43 @@ def find_result(script: Script, call_id: str = "call-1") -> str:
 
 
 # What cannot be guarded
+
+
+def test_no_middleware_is_called_while_a_tool_runs_an_agent_that_does_not_have_it(hooks: Hooks) -> None:
+    """Why an agent without the bridge, in a tool function, is neither guarded nor refused."""
+    called: dict[str, set[str]] = {"main": set(), "helper": set()}
+    running = ["main"]
+
+    class SpyAgent(IdleAgent):
+        async def process(self, context: Any, call_next: Any) -> None:
+            called[running[0]].add("agent")
+            await super().process(context, call_next)
+
+    class SpyFunction(IdleFunction):
+        async def process(self, context: Any, call_next: Any) -> None:
+            called[running[0]].add("function")
+            await super().process(context, call_next)
+
+    class SpyChat(IdleChat):
+        async def process(self, context: Any, call_next: Any) -> None:
+            called[running[0]].add("chat")
+            await super().process(context, call_next)
+
+    helper = make_agent(Script((call_bash("ls"),), "helped"), None, name="helper")
+
+    @tool
+    async def ask_helper() -> str:
+        """Let the helper do a task."""
+        running[0] = "helper"
+        try:
+            return str((await helper.run("go")).text)
+        finally:
+            running[0] = "main"
+
+    client, spies = ScriptClient(Script((Call("ask_helper"),), "done")), [SpyAgent(), SpyFunction(), SpyChat()]
+    assert run(Agent(client, tools=[ask_helper], middleware=spies)).text == "done"
+    assert ran == ["ls"]
+    assert called == {"main": {"agent", "function", "chat"}, "helper": set()}
 
 
 def list_unguarded() -> list[Any]:
@@ -97,6 +134,9 @@ def test_hooks_cannot_be_attached_to_a_chat_client(hooks: Hooks) -> None:
 def test_hooks_that_are_attached_twice_are_refused(hooks: Hooks) -> None:
     with pytest.raises(BridgeError, match="attached twice"):
         run(make_agent(Script("done"), hooks), middleware=[boathook_middleware(hooks)])
+    agent = Agent(ScriptClient(Script("done")), middleware=[boathook_middleware(), boathook_middleware()])
+    with pytest.raises(BridgeError, match="attached twice"):
+        run(agent)
 
 
 def test_hooks_can_be_attached_to_one_run(hooks: Hooks) -> None:
@@ -177,6 +217,34 @@ def test_the_person_reads_the_reason_and_a_new_prompt_ends_the_turn_that_asked(h
     assert ran == ["pre-session", "post-session", "pre-session", "post-session"]
 
 
+def test_a_subagent_that_waits_for_an_approval_goes_on_in_the_next_run_of_its_caller(hooks: Hooks) -> None:
+    @tool(approval_mode="always_require")
+    def push(command: str) -> str:
+        """Push."""
+        ran.append(command)
+        return "pushed"
+
+    helper, session = (
+        make_agent(Script((Call("push", {"command": "now"}),), "helped"), hooks, name="helper", tools=[push]),
+        AgentSession(),
+    )
+    waiting: list[Any] = []
+
+    @tool
+    async def ask_helper() -> str:
+        """Ask."""
+        if waiting:
+            answer = waiting[0].to_function_approval_response(approved=True)
+            return str((await helper.run(Message("user", [answer]), session=session)).text)
+        waiting.extend((await helper.run("help", session=session)).user_input_requests)
+        return "it waits"
+
+    for result, commands in (("it waits", []), ("helped", ["now"])):
+        script = Script((Call("ask_helper", {}),), "done")
+        run(make_agent(script, hooks, tools=[ask_helper]))
+        assert (find_result(script), ran) == (result, commands)
+
+
 def test_an_approval_without_a_question_does_not_run_a_tool(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: Outcome.ask("really?"))
     agent = make_agent(Script("done"), hooks)
@@ -219,6 +287,61 @@ def test_a_changed_prompt_is_what_the_model_reads(hooks: Hooks) -> None:
     assert [message.text for message in script.requests[0]] == ["look closely"]
 
 
+def test_hooks_of_a_subagent_see_the_context_of_its_own_run(hooks: Hooks) -> None:
+    names: list[Any] = []
+    hooks.before_tool(lambda context: names.append(context.state.agent.name))
+    helper = make_agent(Script((call_bash("ls"),), "helped"), hooks, name="helper")
+    run(make_agent(Script((Call("helper", {"task": "help"}),), "done"), hooks, tools=[helper.as_tool()]))
+    assert names == ["main", "helper"]
+
+
+def test_hooks_see_all_new_messages_of_the_person(hooks: Hooks) -> None:
+    hooks.turn_start(lambda context: Outcome.block("there is a key") if "sk-" in context.prompt else None)
+    script = Script("done")
+    with pytest.raises(Blocked, match="there is a key"):
+        run(make_agent(script, hooks), ["use sk-1", "please"])
+    assert script.requests == []
+    hooks.turn_start(lambda context: context.replace(prompt="look closely"))
+    run(make_agent(script, hooks), ["look", "please"])
+    assert [message.text for message in script.requests[0]] == ["look closely"]
+
+
+def test_an_old_answer_in_the_conversation_does_not_hide_a_new_prompt(hooks: Hooks) -> None:
+    prompts: list[str] = []
+    hooks.turn_start(lambda context: prompts.append(context.prompt))
+    agent = make_agent(Script("done", "done"), hooks)
+    call = Content.from_function_call("c1", "bash", arguments={"command": "ls"})
+    answer = Message("user", [Content.from_function_approval_response(True, "c1", call)])
+    session = agent.create_session()
+    run(agent, [answer, Message("assistant", ["it is done"]), Message("user", ["go on"])], session=session)
+    run(agent, [answer, Message("user", ["and more"])], session=session)
+    assert prompts == ["go on", "and more"]
+
+
+@pytest.mark.parametrize(("answers", "expected"), [((True, True), ["ls"]), ((True, False), []), ((False,), [])])
+def test_the_approval_that_a_tool_wants_does_not_answer_the_question_of_a_hook(
+    hooks: Hooks, answers: tuple[bool, ...], expected: list[str]
+) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("this is production"))
+
+    @tool(name="bash", approval_mode="always_require")
+    def guarded_bash(command: str) -> str:
+        """Run a command."""
+        ran.append(command)
+        return f"ran {command}"
+
+    agent = make_agent(Script((call_bash("ls"),), "done"), hooks, tools=[guarded_bash])
+    session, reasons = agent.create_session(), []
+    response = run(agent, session=session)
+    for answer in answers:
+        [request] = response.user_input_requests
+        reasons.append(request.additional_properties.get("reason"))
+        response = run(agent, request.to_function_approval_response(approved=answer), session=session)
+    assert reasons == [None, "this is production"][: len(answers)]
+    assert response.text == "done"
+    assert ran == expected
+
+
 def test_a_stop_in_an_agent_in_a_tool_ends_the_whole_run(hooks: Hooks) -> None:
     hooks.before_tool(match="bash")(lambda context: Outcome.stop("the budget is spent"))
     helper = make_agent(Script((call_bash("ls"),), "helped"), hooks, name="helper")
@@ -239,3 +362,15 @@ def test_a_stream_that_is_not_read_to_its_end_ends_the_session(hooks: Hooks) -> 
 
     asyncio.run(read_one())
     assert ran == ["post-session"]
+
+
+def test_turns_that_wait_for_an_answer_that_never_comes_are_not_all_kept(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boathook.bridges.agent_framework._MAX_WAITING_TURNS", 2)
+    hooks.before_tool(lambda context: Outcome.ask("is that fine?"))
+    agent = make_agent(Script(*[(call_bash("ls"),)] * 4), hooks)
+    for _ in range(4):
+        assert run(agent, session=AgentSession()).user_input_requests
+    bundle: Any = agent.middleware[0]  # type: ignore[index]
+    assert len(bundle._middleware[0]._waiting) == 2

@@ -99,6 +99,25 @@ def call_shell(command: str, call_id: str = "call-1") -> Call:
     return Call("Bash", {"command": command, "description": "a command"}, call_id)
 
 
+def test_a_mistake_in_arguments_is_reported_once_and_not_in_every_session(
+    hooks: Hooks, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[tuple[str, ...]] = []
+    hooks.before_tool(lambda context: seen.append(context.tool_names))
+    guarded = boathook_hooks(hooks, names={"run_it": "Shell"}, arguments={"run_it": {"lin": "command"}})
+    call: Any = {"tool_name": "mcp__box__run_it", "tool_input": {"line": "ls"}, "tool_use_id": "call-1"}
+
+    async def call_in_sessions() -> None:
+        for session in ("one", "two"):
+            for matcher in guarded["hooks"]["PreToolUse"]:
+                await matcher.hooks[0]({**call, "session_id": session}, "call-1", {"signal": None})
+
+    asyncio.run(call_in_sessions())
+    assert [names[:2] for names in seen] == [("mcp__box__run_it", "Shell")] * 2
+    [message] = caplog.messages
+    assert message.startswith("hooks for Shell cannot see what the tool 'run_it' gets")
+
+
 # Hooks that are also in the settings of the program
 
 COUNTING = """#!/bin/sh
@@ -331,7 +350,7 @@ def test_a_hook_that_raises_cancelled_error_is_one_that_failed(hooks: Hooks, is_
 
     person = make_person(lambda: PermissionResultAllow(updated_input={"command": "pwd"}), [])
     script = Script((call_box("ls"),), "done")
-    with pytest.raises(HookError, match="a hook raised CancelledError"):
+    with pytest.raises(HookError, match="raised CancelledError, although the run is not being cancelled"):
         run(make_options(script, boathook_hooks(hooks, can_use_tool=person)))
     assert (ran, len(script.requests)) == ([], 1)
 
@@ -568,18 +587,148 @@ def test_a_call_that_something_else_allowed_before_the_person_answered_ends_the_
 # Subagents
 
 
-def test_a_subagent_that_hooks_refuse_can_call_no_tool(hooks: Hooks) -> None:
-    """The program starts a subagent without asking."""
+def call_helper(prompt: str, call_id: str = "call-1") -> Call:
+    fields = {"description": "x", "prompt": prompt, "subagent_type": "helper", "run_in_background": False}
+    return Call("Agent", fields, call_id)
 
-    @hooks.subagent_start
-    def refuse(context: SubagentContext) -> Outcome:
-        return Outcome.block(f"no {context.name} for: {context.task}")
 
-    helper = Script((call_box("ls", "h"),), "helped")
-    key = secrets.token_hex(8)
-    ScriptedModel.scripts[key] = helper
+def add_helper(*moves: Any) -> tuple[Script, dict[str, Any]]:
+    """Return the script of subagents of the type 'helper', and the options with which they can be started."""
+    script, key = Script(*moves), secrets.token_hex(8)
+    ScriptedModel.scripts[key] = script
     agents = {"helper": claude_agent_sdk.AgentDefinition("helps", f"You are agent {key}.")}
-    call = Call("Agent", {"description": "x", "prompt": "tidy", "subagent_type": "helper", "run_in_background": False})
-    run(make_options(Script((call,), "done"), boathook_hooks(hooks), agents=agents, tools=["Agent"]))
-    assert ran == []
-    assert "no helper for: tidy" in find_result(helper, "h")
+    return script, {"agents": agents, "tools": ["Agent"]}
+
+
+def refuse_keys(seen: list[str]) -> Any:
+    def refuse(context: SubagentContext) -> Outcome | None:
+        seen.append(context.task)
+        return Outcome.block(f"a key for {context.name}") if "sk-" in context.task else None
+
+    return refuse
+
+
+def test_a_subagent_that_hooks_refuse_is_not_started_and_the_model_reads_why(hooks: Hooks) -> None:
+    hooks.subagent_start(lambda context: Outcome.block(f"no {context.name} for: {context.task}"))
+    helper, options = add_helper((call_box("ls", "h"),), "helped")
+    script = Script((call_helper("tidy"),), "done")
+    assert run(make_options(script, boathook_hooks(hooks), **options)) == "done"
+    assert (ran, helper.requests) == ([], [])
+    assert "no helper for: tidy" in find_result(script)
+
+
+def test_a_hook_that_stops_at_a_subagent_ends_the_run_before_it_starts(hooks: Hooks) -> None:
+    hooks.subagent_start(lambda context: Outcome.stop("enough"))
+    helper, options = add_helper("helped")
+    with pytest.raises(Stopped, match="enough"):
+        run(make_options(Script((call_helper("tidy"),), "done"), boathook_hooks(hooks), **options))
+    assert helper.requests == []
+
+
+@pytest.mark.parametrize("prompts", [("use sk-1", "tidy"), ("tidy", "use sk-1")])
+def test_of_two_subagents_of_one_type_the_one_that_hooks_refuse_is_not_started(
+    hooks: Hooks, prompts: tuple[str, str]
+) -> None:
+    seen: list[str] = []
+    hooks.subagent_start(refuse_keys(seen))
+    ends: list[str] = []
+    hooks.subagent_stop(lambda context: ends.append(context.task))
+    helper, options = add_helper("helped", "helped")
+    calls = [call_helper(prompt, f"call-{at}") for at, prompt in enumerate(prompts)]
+    script = Script(tuple(calls), "done")
+    assert run(make_options(script, boathook_hooks(hooks), **options)) == "done"
+    assert (seen, ends) == ([*prompts], ["tidy"])
+    texts = [message.text for request in helper.requests for message in request]
+    assert any("tidy" in text for text in texts)
+    assert not any("sk-1" in text for text in texts)
+    assert "a key for helper" in find_result(script, f"call-{prompts.index('use sk-1')}")
+
+
+def test_two_subagents_of_one_type_read_the_context_that_belongs_to_them(hooks: Hooks) -> None:
+    hooks.subagent_start(lambda context: context.add_context(f"context of {context.task}"))
+    helper, options = add_helper("helped", "helped")
+    calls = (call_helper("task one", "a"), call_helper("task two", "b"))
+    run(make_options(Script(calls, "done"), boathook_hooks(hooks), **options))
+    texts = ["\n".join(message.text for message in request) for request in helper.requests]
+    assert len(texts) == 2
+    for name, other in (("one", "two"), ("two", "one")):
+        assert any(f"context of task {name}" in text and f"task {other}" not in text for text in texts)
+
+
+def test_hooks_see_the_task_that_can_use_tool_sets_for_a_subagent(hooks: Hooks) -> None:
+    seen: list[str] = []
+    hooks.subagent_start(refuse_keys(seen))
+    hooks.before_tool(match="Agent")(lambda context: Outcome.ask("sure?") if context.args["prompt"] == "tidy" else None)
+
+    async def person(name: str, tool_input: dict[str, Any], context: Any) -> Any:
+        return PermissionResultAllow(updated_input={**tool_input, "prompt": "use sk-1"})
+
+    helper, options = add_helper("helped")
+    script = Script((call_helper("tidy"),), "done")
+    run(make_options(script, boathook_hooks(hooks, can_use_tool=person), **options))
+    assert (seen, helper.requests) == (["tidy", "use sk-1"], [])
+    assert "a key for helper" in find_result(script)
+
+
+def send(guarded: Mapping[str, Any], event: str, **fields: Any) -> dict[str, Any]:
+    """Return the last answer to an event that the program could send."""
+    given = {"session_id": "s1", "hook_event_name": event, **fields}
+    output: dict[str, Any] = {}
+    for matcher in guarded["hooks"][event]:
+        for callback in matcher.hooks:
+            output = asyncio.run(callback(given, None, None))
+    return output
+
+
+def make_agent_call(prompt: str, call_id: str = "1", agent_type: str = "helper") -> dict[str, Any]:
+    tool_input = {"prompt": prompt, "subagent_type": agent_type}
+    return {"tool_name": "Agent", "tool_use_id": call_id, "tool_input": tool_input}
+
+
+def test_hooks_see_the_task_that_a_callback_of_the_sdk_sets_for_a_subagent(hooks: Hooks) -> None:
+    seen: list[str] = []
+    hooks.subagent_start(refuse_keys(seen))
+
+    async def change(*_: Any) -> Any:
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PermissionRequest",
+                "decision": {"behavior": "allow", "updatedInput": {"prompt": "use sk-1", "subagent_type": "helper"}},
+            }
+        }
+
+    guarded = boathook_hooks(hooks, callbacks={"PermissionRequest": [HookMatcher(hooks=[change])]})
+    assert send(guarded, "PreToolUse", **make_agent_call("tidy")) == {}
+    output = send(guarded, "PermissionRequest", **make_agent_call("tidy"))
+    assert output["hookSpecificOutput"]["decision"] == {"behavior": "deny", "message": "a key for helper"}
+    assert seen == ["tidy", "use sk-1"]
+
+
+def test_a_subagent_that_no_call_started_can_call_no_tool_if_hooks_refuse_it(hooks: Hooks) -> None:
+    """The program cannot be kept from starting it."""
+    hooks.subagent_start(lambda context: Outcome.block(f"no {context.name}"))
+    guarded, agent = boathook_hooks(hooks), {"agent_id": "a", "agent_type": "helper"}
+    output = send(guarded, "SubagentStart", **agent)
+    assert "end at once: no helper" in output["hookSpecificOutput"]["additionalContext"]
+    output = send(guarded, "PreToolUse", tool_name="Bash", tool_use_id="1", tool_input={"command": "ls"}, **agent)
+    assert output["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_a_call_that_started_no_subagent_does_not_count_for_a_later_one(hooks: Hooks) -> None:
+    ends: list[str] = []
+    hooks.subagent_stop(lambda context: ends.append(context.task))
+    guarded, agent = boathook_hooks(hooks), {"agent_id": "a", "agent_type": "helper"}
+    send(guarded, "PreToolUse", **make_agent_call("one", "1"))
+    send(guarded, "PostToolUseFailure", error="no such agent", **make_agent_call("one", "1"))
+    send(guarded, "PreToolUse", **make_agent_call("two", "2"))
+    # The program itself refuses this one.
+    send(guarded, "PostToolBatch", tool_calls=[{"tool_use_id": "2"}])
+    send(guarded, "PreToolUse", **make_agent_call("three", "3"))
+    send(guarded, "SubagentStart", **agent)
+    send(guarded, "SubagentStop", **agent)
+    assert ends == ["three"]
+
+
+def test_hooks_that_are_attached_twice_are_refused(hooks: Hooks) -> None:
+    with pytest.raises(BridgeError, match="attached twice"):
+        boathook_hooks(Hooks(), callbacks=boathook_hooks(hooks)["hooks"])

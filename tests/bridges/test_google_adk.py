@@ -7,20 +7,22 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, LoopAgent, SequentialAgent
+from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.live_request_queue import LiveRequestQueue
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.code_executors import UnsafeLocalCodeExecutor
+from google.adk.models import BaseLlm
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
-from google.adk.tools import FunctionTool, google_search
+from google.adk.tools import FunctionTool, LongRunningFunctionTool, google_search
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import START, Workflow
 from google.genai import types
 from pydantic import BaseModel
 
-from boathook import ExecutionContext, Hooks, Outcome, StopContext, ToolContext
+from boathook import ExecutionContext, Hooks, Outcome, SessionContext, StopContext, ToolContext
 from boathook.bridges.google_adk import BoathookPlugin
 from boathook.errors import Blocked, BridgeError, HookError, Stopped
 from tests.bridges.adapter import Answers, Call, Ran, Script
@@ -71,6 +73,33 @@ def note_events(hooks: Hooks, *names: str) -> list[str]:
     for name in names:
         hooks.add(name, lambda context: events.append(context.event))
     return events
+
+
+def test_nothing_of_a_plugin_is_used_while_a_tool_runs_an_agent_with_a_runner_that_does_not_have_it() -> None:
+    """Why an agent in a Runner without the plugin, in a tool function, is neither guarded nor refused."""
+    used: dict[str, set[str]] = {"main": set(), "helper": set()}
+    running = ["main"]
+    ran.clear()
+
+    class Spy(BasePlugin):
+        def __getattribute__(self, name: str) -> Any:
+            used[running[0]].add(name)
+            return super().__getattribute__(name)
+
+    helper = make_agent((call_bash("ls"),), "helped", name="helper")
+
+    async def ask_helper() -> str:
+        """Let the helper do a task."""
+        running[0] = "helper"
+        try:
+            return str((await GoogleAdk().run_async(make_runner(helper), "go")).output)
+        finally:
+            running[0] = "main"
+
+    assert run(make_agent((Call("ask_helper"),), "done", tools=[ask_helper]), Spy("spy")).output == "done"
+    assert ran == ["ls"]
+    assert {"before_run_callback", "before_model_callback", "before_tool_callback"} <= used["main"]
+    assert used["helper"] == set()
 
 
 # What cannot be guarded
@@ -162,6 +191,24 @@ def test_middleware_around_tools_is_refused_when_it_is_attached(hooks: Hooks) ->
 def test_it_cannot_be_attached_twice(hooks: Hooks) -> None:
     with pytest.raises(ValueError, match="boathook"):
         make_runner(make_agent("done"), BoathookPlugin(hooks), BoathookPlugin(hooks))
+
+
+def test_an_agent_that_a_function_runs_is_guarded_only_by_the_plugins_of_its_own_runner(hooks: Hooks) -> None:
+    """ADK gives the plugins of a runner to no other one."""
+    hooks.before_tool(block_rm)
+
+    def play(*plugins: BasePlugin) -> list[str]:
+        helper = make_agent((call_bash("rm"),), "helped", name="helper")
+
+        async def ask_helper(task: str) -> str:
+            """Let the helper do a task."""
+            return str((await GoogleAdk().run_async(make_runner(helper, *plugins), task)).output)
+
+        run(make_agent((Call("ask_helper", {"task": "clean up"}),), "done", tools=[ask_helper]), BoathookPlugin(hooks))
+        return [*ran]
+
+    assert play(BoathookPlugin(hooks)) == []
+    assert play() == ["rm"]
 
 
 class Answering(BasePlugin):
@@ -268,6 +315,54 @@ def test_a_changed_prompt_is_what_the_model_reads(hooks: Hooks) -> None:
     agent = make_agent("done")
     run(agent, BoathookPlugin(hooks), prompt="it is hunter2")
     assert read_last(agent) == "it is ***"
+
+
+def refuse_stops(hooks: Hooks) -> list[str]:
+    """Refuse every stop; return the texts with which agents wanted to."""
+    asked: list[str] = []
+
+    @hooks.before_stop
+    def gate(context: StopContext) -> Outcome:
+        asked.append(context.final_message or "")
+        return Outcome.block("run the tests first")
+
+    return asked
+
+
+@pytest.mark.parametrize("kind", [SequentialAgent, ParallelAgent])
+def test_each_agent_of_a_run_is_sent_back_to_work_three_times(hooks: Hooks, kind: Any) -> None:
+    asked = refuse_stops(hooks)
+    agents = [make_agent(*(f"{name} {at}" for at in range(6)), name=name) for name in ("one", "two")]
+    run(kind(name="main", sub_agents=agents), BoathookPlugin(hooks))
+    assert sorted(asked) == [f"{name} {at}" for name in ("one", "two") for at in range(4)]
+
+
+class MuteLlm(BaseLlm):
+    """Answers with parts that have no text the first time, and with text from then on."""
+
+    parts: list[types.Part]
+    requests: int = 0
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+        self.requests += 1
+        parts = self.parts if self.requests == 1 else [types.Part(text="done")]
+        yield LlmResponse(content=types.Content(role="model", parts=parts))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [types.Part(text="hm", thought=True)],
+        [types.Part(inline_data=types.Blob(data=b"x", mime_type="image/png"))],
+    ],
+    ids=["nothing", "thought", "image"],
+)
+def test_an_answer_without_text_is_a_stop_too(hooks: Hooks, parts: list[types.Part]) -> None:
+    hooks.before_stop(lambda context: None if context.was_refused else Outcome.block("run the tests first"))
+    model = MuteLlm(model="mute", parts=parts)
+    assert run(LlmAgent(name="main", model=model), BoathookPlugin(hooks)).output == "done"
+    assert model.requests == 2
 
 
 class Answer(BaseModel):
@@ -387,7 +482,7 @@ def test_a_question_in_an_agent_in_a_tool_is_a_block(hooks: Hooks) -> None:
 
 def test_a_time_limit_within_a_task_ends_the_session(hooks: Hooks) -> None:
     """The task goes on, and ADK calls no plugin."""
-    events, ended = note_events(hooks, "post-agent-turn", "post-session"), []
+    events = note_events(hooks, "post-agent-turn")
 
     async def wait() -> str:
         """Wait."""
@@ -397,7 +492,13 @@ def test_a_time_limit_within_a_task_ends_the_session(hooks: Hooks) -> None:
 
     async def play() -> None:
         is_over = asyncio.Event()
-        hooks.add("post-session", lambda context: is_over.set())
+
+        # Async, because an event of asyncio may be set in its loop only.
+        @hooks.session_end
+        async def note_end(context: SessionContext) -> None:
+            events.append(context.event)
+            is_over.set()
+
         runner = make_runner(make_agent((Call("wait"),), "done", tools=[wait]), BoathookPlugin(hooks))
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE) as limit:
@@ -405,11 +506,10 @@ def test_a_time_limit_within_a_task_ends_the_session(hooks: Hooks) -> None:
                 await GoogleAdk().run_async(runner, "go")
         assert limit.expired()
         await is_over.wait()
-        ended.extend(events)
 
     limits: list[asyncio.Timeout] = []
     asyncio.run(asyncio.wait_for(play(), PATIENCE))
-    assert ended == ["post-agent-turn", "post-session"]
+    assert events == ["post-agent-turn", "post-session"]
 
 
 def test_a_caller_that_does_not_read_to_the_end_ends_the_session(hooks: Hooks) -> None:
@@ -426,3 +526,33 @@ def test_a_caller_that_does_not_read_to_the_end_ends_the_session(hooks: Hooks) -
 
     asyncio.run(asyncio.wait_for(play(), PATIENCE))
     assert events == ["pre-session", "post-session"]
+
+
+@pytest.mark.parametrize("name", ["later", "adk_request_input"])
+def test_hooks_see_a_result_that_the_program_sends_later(hooks: Hooks, name: str) -> None:
+    def later(job: str) -> None:
+        """Do a job that takes long."""
+
+    seen: list[Any] = []
+
+    @hooks.after_tool
+    def redact(context: ToolContext) -> ToolContext | None:
+        seen.append((context.name, dict(context.args), context.result))
+        return None if context.result is None else context.replace(result="***")
+
+    agent = make_agent((Call("later", {"job": "build"}),), "it runs", "done", tools=[LongRunningFunctionTool(later)])
+    runner = make_runner(agent, BoathookPlugin(hooks))
+    response = types.FunctionResponse(id="call-1", name=name, response={"result": "hunter2"})
+    answer = types.Content(role="user", parts=[types.Part(function_response=response)])
+
+    async def run_twice() -> None:
+        session = (await runner.session_service.create_session(app_name="app", user_id=PERSON)).id
+        for message in (types.Content(role="user", parts=[types.Part(text="go")]), answer):
+            async for _ in runner.run_async(user_id=PERSON, session_id=session, new_message=message):
+                pass
+
+    asyncio.run(run_twice())
+    # With the name of a request of its own, ADK calls the tool once more.
+    assert seen[:2] == [("later", {"job": "build"}, None), ("later", {"job": "build"}, "hunter2")]
+    assert "hunter2" not in read_last(agent)
+    assert name != "later" or "***" in read_last(agent)

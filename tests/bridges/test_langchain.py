@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import dataclasses
+import threading
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 pytest.importorskip("langgraph")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ModelRetryMiddleware, hook_config
+from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Send, interrupt
 
 from boathook import Blocked, Hooks, Outcome, Stopped
-from boathook.bridges.langchain import BoathookMiddleware, guard_tools
+from boathook.bridges.attachment import attach, enter_call, find_caller
+from boathook.bridges.langchain import BoathookMiddleware, _add_texts, _find_prompt, guard_tools
 from boathook.errors import BridgeError
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.langchain import ScriptedModel
 from tests.bridges.contract import block_rm
-from tests.bridges.stage import call_bash
+from tests.bridges.stage import PATIENCE, call_bash
+from tests.scratch_project import ScratchProject
 
 pytestmark = pytest.mark.bridge
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
@@ -131,7 +136,7 @@ def test_a_middleware_after_ours_changes_calls_that_hooks_have_seen_so_ours_has_
 
 
 @pytest.mark.parametrize("answer", ["yes", {"decisions": []}, {"decisions": [{"type": "edit"}]}, 1])
-def test_an_answer_that_is_none_lets_nothing_run(answer: Any):
+def test_an_answer_that_is_neither_yes_nor_no_lets_nothing_run(answer: Any):
     scene = Scene((call_bash("ls"),), "done", saver=InMemorySaver())
     scene.hooks.before_tool(ask)
     agent = scene.build()
@@ -262,16 +267,78 @@ def test_a_hook_that_raises_lets_nothing_run():
     assert "turn-failure" in scene.events
 
 
-def test_the_message_in_a_command_is_changed_and_the_rest_of_it_stays():
+@dataclasses.dataclass
+class Update:
+    messages: Annotated[list[Any], add_messages]
+
+
+COMMANDS: dict[str, Any] = {
+    "an object": lambda message: {"messages": [message]},
+    "a dataclass": lambda message: Update([message]),
+    "pairs": lambda message: (("messages", [message]),),
+}
+
+
+@pytest.mark.parametrize("form", COMMANDS)
+def test_the_message_in_a_command_is_changed_and_the_rest_of_it_stays(form: str):
     @tool
     def remember(runtime: ToolRuntime) -> Command[Any]:
         """Remember something."""
-        return Command(update={"messages": [ToolMessage("the key is k1", tool_call_id=runtime.tool_call_id)]})
+        return Command(update=COMMANDS[form](ToolMessage("the key is k1", tool_call_id=runtime.tool_call_id)))
 
     scene = Scene((Call("remember"),), "done", tools=[remember])
     scene.hooks.after_tool(lambda context: context.replace(result=context.result.replace("k1", "***")))
     invoke(scene.build())
     assert scene.script.requests[-1][-1].text == "the key is ***"
+
+
+class Chat(TypedDict):
+    chat: Annotated[list[Any], add_messages]
+
+
+def test_the_message_in_a_command_is_changed_below_another_key_of_the_state():
+    hooks = Hooks()
+    hooks.after_tool(lambda context: context.replace(result=context.result.replace("k1", "***")))
+
+    @tool
+    def remember(runtime: ToolRuntime) -> Command[Any]:
+        """Remember something."""
+        return Command(update={"chat": [ToolMessage("the key is k1", tool_call_id=runtime.tool_call_id)]})
+
+    graph = StateGraph(Chat)
+    graph.add_node("tools", guard_tools(ToolNode([remember], messages_key="chat"), hooks))
+    graph.add_edge(START, "tools")
+    call = AIMessage("", tool_calls=[{"name": "remember", "args": {}, "id": "1"}])
+    assert graph.compile().invoke({"chat": [call]})["chat"][-1].text == "the key is ***"
+
+
+@pytest.mark.parametrize("is_in_node", [False, True])
+def test_two_conversations_in_one_chain_have_a_session_each(is_in_node: bool):
+    scene = Scene("done", "done", saver=InMemorySaver())
+    agent, seen = scene.build(), []
+
+    @scene.hooks.turn_start
+    def no_keys(context: Any) -> Outcome | None:
+        seen.append((context.session_id, context.prompt))
+        return Outcome.block("a key") if "sk-" in context.prompt else None
+
+    async def ask(thread: str, text: str) -> str:
+        result = await agent.ainvoke({"messages": text}, {"configurable": {"thread_id": thread}})
+        return str(result["messages"][-1].text)
+
+    async def serve(_: Any) -> Any:
+        return {"messages": await asyncio.gather(ask("ann", "hello"), ask("bob", "use sk-123"))}
+
+    chain: Any = RunnableLambda(serve)
+    if is_in_node:
+        graph = StateGraph(MessagesState)
+        graph.add_node("serve", serve)
+        graph.add_edge(START, "serve")
+        chain = graph.compile()
+    answers = asyncio.run(chain.ainvoke({"messages": []}))["messages"]
+    assert sorted(seen) == [("ann", "hello"), ("bob", "use sk-123")]
+    assert "a key" in str(answers[1] if isinstance(answers[1], str) else answers[1].text)
+    assert scene.events.count("pre-session") == scene.events.count("post-session") == 2
 
 
 def test_content_blocks_of_a_result_stay_with_an_objection():
@@ -296,6 +363,118 @@ def test_middleware_of_hooks_is_around_a_tool():
 
     invoke(scene.build())
     assert scene.script.requests[-1][-1].text == "RAN LS"
+
+
+# Agents without the bridge, beside a guarded one.
+
+
+def build_handoff(first: Any, second: Any, saver: Any = None) -> Any:
+    """Return a graph in which the first agent hands over to the second by its tool."""
+    graph = StateGraph(MessagesState)
+    graph.add_node("first", first, destinations=("second",))
+    graph.add_node("second", second)
+    graph.add_edge(START, "first")
+    return graph.compile(saver)
+
+
+@tool
+def hand_over(runtime: ToolRuntime) -> Command[Any]:
+    """Let the second agent go on."""
+    messages = [*runtime.state["messages"], ToolMessage("it is yours", tool_call_id=runtime.tool_call_id)]
+    return Command(goto="second", graph=Command.PARENT, update={"messages": messages})
+
+
+def build_bare_agent(scene: Scene, *moves: Any, middleware: Any = ()) -> Any:
+    return create_agent(ScriptedModel(script=Script(*moves)), [scene.bash], middleware=middleware)
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_an_agent_without_the_bridge_is_refused_after_a_handoff(wraps: bool):
+    scene = Scene((Call("hand_over"),), tools=[hand_over])
+    bare = build_bare_agent(scene, (call_bash("rm -r build"),), "done")
+
+    def run_bare(state: Any) -> Any:
+        return bare.invoke(state)
+
+    with pytest.raises(BridgeError, match=r"bash \(of an agent that has no hooks, in a run with a guarded agent"):
+        invoke(build_handoff(scene.build(), run_bare if wraps else bare))
+    assert scene.ran == []
+    assert scene.events[-1] == "post-session"
+
+
+def test_an_agent_without_the_bridge_is_refused_in_an_agent_of_another_framework_in_a_tool():
+    @tool
+    def ask_helper() -> str:
+        """Ask an agent of another framework, which asks one of langchain."""
+        caller = find_caller()
+        assert caller is not None
+        child = attach("pydantic-ai", Hooks()).make_child(caller, "helper")
+        with enter_call(child):
+            return invoke(build_bare_agent(scene, (call_bash("rm -r build", "h"),), "helped"))
+
+    scene = Scene((Call("ask_helper"),), "done", tools=[ask_helper])
+    with pytest.raises(BridgeError, match="of an agent that has no hooks, in a tool of"):
+        invoke(scene.build())
+    assert scene.ran == []
+
+
+@pytest.mark.parametrize("accepting", [(True, True), (True, False), (False, True)])
+def test_every_guarded_agent_of_a_run_must_accept_one_without_the_bridge(accepting: tuple[bool, bool]):
+    first, second = (Scene("done", allow_unguarded=is_accepting) for is_accepting in accepting)
+    bare = build_bare_agent(first, (call_bash("ls"),), "done")
+    graph = StateGraph(MessagesState)
+    graph.add_sequence([("first", first.build()), ("second", second.build()), ("bare", bare)])
+    graph.add_edge(START, "first")
+    if all(accepting):
+        assert invoke(graph.compile()) == "done"
+        assert first.ran == ["ls"]
+        return
+    with pytest.raises(BridgeError, match="where no hook can see them"):
+        invoke(graph.compile())
+    assert first.ran == []
+
+
+def test_a_node_of_a_graph_may_call_a_tool_itself_after_a_guarded_agent():
+    scene = Scene("done")
+    graph = StateGraph(MessagesState)
+    graph.add_sequence(
+        [("guarded", scene.build()), ("clean", lambda state: scene.bash.invoke({"command": "ls"}) and {})]
+    )
+    graph.add_edge(START, "guarded")
+    invoke(graph.compile())
+    assert scene.ran == ["ls"]
+
+
+def test_after_a_pause_the_agent_that_handed_over_is_not_called_so_the_other_one_is_not_seen():
+    """Why an agent without the bridge that pauses before its first tool call is not refused when it goes on."""
+    called: list[str] = []
+
+    class Spy(AgentMiddleware[Any, Any, Any]):
+        def before_agent(self, state: Any, runtime: Any) -> None:
+            called.append("before_agent")
+
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            called.append("wrap_model_call")
+            return handler(request)
+
+    scene = Scene((Call("hand_over"),), tools=[hand_over], middleware=[Spy()])
+    pauses = HumanInTheLoopMiddleware(interrupt_on={"bash": True})
+    bare = build_bare_agent(scene, (call_bash("ls"),), "done", middleware=[pauses])
+    graph = build_handoff(scene.build(), bare, InMemorySaver())
+    assert "__interrupt__" in graph.invoke({"messages": "go"}, THREAD)
+    assert called == ["before_agent", "wrap_model_call"]
+    called.clear()
+    graph.invoke(Command(resume=APPROVE), THREAD)
+    assert (called, scene.ran) == ([], ["ls"])
+
+
+@pytest.mark.parametrize("has_saver", [False, True])
+def test_an_agent_that_hands_over_ends_its_turn_with_or_without_a_checkpointer(has_saver: bool):
+    first, second = Scene((Call("hand_over"),), tools=[hand_over]), Scene("done")
+    second.hooks, second.options = first.hooks, first.options
+    graph = build_handoff(first.build(), second.build(), InMemorySaver() if has_saver else None)
+    assert invoke(graph, config=THREAD) == "done"
+    assert first.events == ["pre-session", *(["pre-agent-turn", "post-agent-turn"] * 2), "post-session"]
 
 
 # A ToolNode.
@@ -334,6 +513,14 @@ def test_of_two_questions_at_once_each_gets_its_own_answer_in_a_tool_node():
     assert "not that" in results["a"]
 
 
+def test_a_tool_node_without_questions_does_not_write_its_calls_as_json(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("boathook.bridges.langchain._make_question_key", pytest.fail)
+    scene = Scene((call_bash("one", "a"), call_bash("two", "b")), "done", saver=InMemorySaver())
+    assert invoke(scene.build_graph(), config=THREAD) == "done"
+    # The node runs its calls in threads.
+    assert sorted(scene.ran) == ["one", "two"]
+
+
 def test_a_prompt_that_hooks_block_or_change_ends_a_graph_at_its_first_tool_call():
     scene = Scene((call_bash("ls"),), "done")
     scene.hooks.turn_start(lambda context: Outcome.block("there is a key"))
@@ -344,6 +531,232 @@ def test_a_prompt_that_hooks_block_or_change_ends_a_graph_at_its_first_tool_call
     with pytest.raises(BridgeError, match="changed the prompt"):
         invoke(changing.build_graph())
     assert scene.ran == changing.ran == []
+
+
+def build_sending_graph(scene: Scene, *, with_state: bool = True) -> Any:
+    """Return a graph that sends every call to a node of its own, as create_react_agent of langgraph does."""
+    model, graph = ScriptedModel(script=scene.script), StateGraph(MessagesState)
+
+    def route(state: Any) -> Any:
+        calls = getattr(state["messages"][-1], "tool_calls", ())
+        given = [{"__type": "tool_call_with_context", "tool_call": call, "state": state} for call in calls]
+        return [Send("tools", each if with_state else {**each, "state": {}}) for each in given]
+
+    graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    graph.add_node("tools", guard_tools(ToolNode(scene.tools), scene.hooks))
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", route, ["tools"])
+    graph.add_edge("tools", "model")
+    return graph.compile()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("event", ["pre-session", "pre-agent-turn"])
+def test_no_call_is_made_while_hooks_decide_about_the_session_and_the_prompt_of_calls_that_are_sent_one_by_one(
+    event: Any, is_async: bool
+):
+    scene, prompts = Scene((call_bash("one", "a"), call_bash("two", "b")), "done"), []
+
+    async def decide(context: Any) -> Outcome:
+        prompts.append(getattr(context, "prompt", ""))
+        await asyncio.sleep(0.1)
+        return Outcome.block("not today")
+
+    scene.hooks.add(event, decide)
+    agent = build_sending_graph(scene)
+    with pytest.raises(Blocked, match="not today"):
+        asyncio.run(agent.ainvoke({"messages": "go"})) if is_async else invoke(agent)
+    assert scene.ran == []
+    assert prompts == ["go" if event == "pre-agent-turn" else ""]
+
+
+def test_hooks_see_a_prompt_once_if_calls_are_sent_one_by_one():
+    scene = Scene((call_bash("one", "a"), call_bash("two", "b")), "done")
+    assert invoke(build_sending_graph(scene)) == "done"
+    assert sorted(scene.ran) == ["one", "two"]
+    assert scene.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_context_never_comes_between_the_results_of_calls_that_are_sent_one_by_one(is_async: bool):
+    scene = Scene((call_bash("one", "a"), call_bash("two", "b")), (call_bash("three", "c"),), "done")
+    scene.hooks.before_tool(lambda context: context.add_context(f"before {context.args['command']}"))
+    scene.hooks.after_tool(lambda context: context.add_context(f"after {context.args['command']}"))
+    agent = build_sending_graph(scene)
+    state = asyncio.run(agent.ainvoke({"messages": "go"})) if is_async else agent.invoke({"messages": "go"})
+    messages = state["messages"]
+    assert [message.type for message in messages] == ["human", "ai", "tool", "tool", "ai", "tool", "ai"]
+    results = [message.text for message in messages if message.type == "tool"]
+    for command, result in zip(("one", "two", "three"), results, strict=True):
+        assert f"ran {command}" in result
+        read = "\n".join(results).split("\n")
+        assert (read.count(f"before {command}"), read.count(f"after {command}")) == (1, 1)
+
+
+def test_context_is_a_block_of_a_result_of_blocks():
+    message = ToolMessage([{"type": "text", "text": "ran"}], tool_call_id="a")
+    assert _add_texts(message, ["one", "two"]).content == [
+        {"type": "text", "text": text} for text in ("ran", "one", "two")
+    ]
+
+
+def test_a_call_that_is_sent_without_messages_is_refused_because_hooks_would_not_see_the_prompt():
+    scene = Scene((call_bash("one"),), "done")
+    with pytest.raises(BridgeError, match="without messages, so that hooks cannot see the prompt"):
+        invoke(build_sending_graph(scene, with_state=False))
+    assert scene.ran == []
+
+
+def build_side_by_side(*agents: Any, saver: Any = None) -> Any:
+    graph = StateGraph(MessagesState)
+    for at, agent in enumerate(agents):
+        graph.add_node(str(at), agent)
+        graph.add_edge(START, str(at))
+    return graph.compile(saver)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("event", ["pre-session", "pre-agent-turn"])
+def test_agents_side_by_side_are_one_session_and_each_is_asked_before_it_stops(event: Any, is_async: bool):
+    asked: list[str] = []
+    arrived, have_met = [], threading.Event()
+    first, second = (Scene(*(f"{name} {at}" for at in range(5))) for name in ("first", "second"))
+    second.hooks, second.options = first.hooks, first.options
+
+    async def decide(context: Any) -> None:
+        await asyncio.sleep(0.1)
+
+    async def meet(context: Any) -> None:
+        # Neither may end before the other has begun: they would be turns one after the other then.
+        arrived.append(context)
+        if len(arrived) > 1:
+            have_met.set()
+        assert await asyncio.to_thread(have_met.wait, PATIENCE)
+
+    def gate(text: str) -> Outcome:
+        asked.append(text.split(maxsplit=1)[0])
+        return Outcome.block("run the tests first")
+
+    first.hooks.add(event, decide)
+    first.hooks.add("pre-step", meet)
+    first.hooks.before_stop(lambda context: gate(context.final_message))
+    first.hooks.subagent_stop(lambda context: gate(context.result))
+    agent, given = build_side_by_side(first.build(), second.build()), {"messages": "go"}
+    asyncio.run(agent.ainvoke(given)) if is_async else agent.invoke(given)
+    assert sorted(asked) == ["first"] * 4 + ["second"] * 4
+    # The other agent is a subagent in the same session.
+    assert first.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+
+
+def test_an_agent_that_begins_while_hooks_see_the_end_of_the_turn_beside_it_is_a_subagent():
+    first, second = Scene((call_bash("ls"),), "done"), Scene((call_bash("pwd"),), "done")
+    second.hooks, second.options = first.hooks, first.options
+    is_ending, has_begun = threading.Event(), threading.Event()
+
+    @first.hooks.turn_end
+    def let_second_begin(context: Any) -> None:
+        is_ending.set()
+        assert has_begun.wait(PATIENCE)
+
+    @first.hooks.before_tool
+    def note_second(context: Any) -> None:
+        if context.args["command"] == "pwd":
+            has_begun.set()
+
+    def run_second(state: Any) -> Any:
+        assert is_ending.wait(PATIENCE)
+        return second.build_graph().invoke(state)
+
+    build_side_by_side(first.build_graph(), run_second).invoke({"messages": "go"})
+    assert (first.ran, second.ran) == (["ls"], ["pwd"])
+    assert first.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+
+
+# Agents that are nodes of a graph without hooks.
+
+
+def test_an_agent_in_a_node_that_asks_goes_on_in_the_same_session_and_hooks_do_not_run_again():
+    scene, asked = Scene((call_bash("ls"),), "done"), []
+    scene.hooks.before_tool(lambda context: asked.append(context.args) or Outcome.ask("is that fine?"))
+    graph = build_side_by_side(scene.build(), saver=InMemorySaver())
+    assert "__interrupt__" in graph.invoke({"messages": "go"}, THREAD)
+    assert scene.events == ["pre-session", "pre-agent-turn"]
+    assert graph.invoke(Command(resume=APPROVE), THREAD)["messages"][-1].text == "done"
+    assert (scene.ran, len(asked)) == (["ls"], 1)
+    assert scene.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+
+
+def test_an_agent_in_a_node_gets_a_new_prompt_in_place_of_an_answer_in_the_same_session():
+    scene = Scene((call_bash("ls"),), "never mind")
+    scene.hooks.before_tool(ask)
+    graph = build_side_by_side(scene.build(), saver=InMemorySaver())
+    graph.invoke({"messages": "go"}, THREAD)
+    assert invoke(graph, "stop that", THREAD) == "never mind"
+    assert scene.ran == []
+    assert scene.events == ["pre-session", *(["pre-agent-turn", "post-agent-turn"] * 2), "post-session"]
+
+
+@pytest.mark.parametrize("asking", [{"main"}, {"subagent"}, {"main", "subagent"}])
+def test_a_session_with_agents_side_by_side_ends_when_all_answers_have_come(asking: set[str]):
+    main_has_begun, subagent_has_begun = threading.Event(), threading.Event()
+
+    class BeginsLater(AgentMiddleware[Any, Any, Any]):
+        def before_agent(self, state: Any, runtime: Any) -> None:
+            assert main_has_begun.wait(PATIENCE)
+
+    main = Scene((call_bash("main"),), "done")
+    subagent = Scene((call_bash("subagent"),), "done", middleware=[BeginsLater()])
+    subagent.hooks, subagent.options = main.hooks, main.options
+
+    @main.hooks.before_tool
+    def ask_about_some(context: Any) -> Outcome | None:
+        return Outcome.ask("is that fine?") if context.args["command"] in asking else None
+
+    main.hooks.turn_start(lambda context: main_has_begun.set())
+    main.hooks.add("pre-subagent", lambda context: subagent_has_begun.set())
+
+    @main.hooks.before_step
+    def wait_for_subagent(context: Any) -> None:
+        # The main agent does not end before the other has begun.
+        assert subagent_has_begun.wait(PATIENCE)
+
+    graph = build_side_by_side(main.build(), subagent.build(), saver=InMemorySaver())
+    questions = graph.invoke({"messages": "go"}, THREAD)["__interrupt__"]
+    assert (len(questions), "post-session" in main.events) == (len(asking), False)
+    graph.invoke(Command(resume={question.id: APPROVE for question in questions}), THREAD)
+    assert (main.ran, subagent.ran) == (["main"], ["subagent"])
+    assert main.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+
+
+def test_a_graph_that_fails_beside_an_agent_that_asks_ends_its_session():
+    scene, has_asked = Scene((call_bash("ls"),), "done"), threading.Event()
+    scene.hooks.before_tool(lambda context: has_asked.set() or Outcome.ask("is that fine?"))
+
+    def fail(state: Any) -> Any:
+        assert has_asked.wait(PATIENCE)
+        raise ValueError("the disk is full")
+
+    graph = build_side_by_side(scene.build(), fail, saver=InMemorySaver())
+    with pytest.raises(ValueError, match="the disk is full"):
+        graph.invoke({"messages": "go"}, THREAD)
+    assert scene.events[-1] == "post-session"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("event", ["pre-session", "pre-agent-turn"])
+def test_an_agent_that_a_hook_of_the_prompt_runs_is_a_run_of_its_own(event: Any, is_async: bool):
+    judge, scene = Scene("fine"), Scene((call_bash("ls"),), "done")
+    judging = judge.build()
+
+    def ask_judge(context: Any) -> None:
+        assert invoke(judging, "judge this") == "fine"
+
+    scene.hooks.add(event, ask_judge)
+    agent = scene.build()
+    (asyncio.run(agent.ainvoke({"messages": "go"})) if is_async else invoke(agent))
+    assert scene.ran == ["ls"]
+    for each in (judge, scene):
+        assert each.events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
 
 
 def test_a_stop_ends_a_graph_even_if_its_node_handles_errors():
@@ -395,3 +808,97 @@ def test_a_guarded_node_outside_a_graph_is_refused():
 
 def test_a_guarded_node_can_be_printed() -> None:
     assert repr(guard_tools([Scene().bash], Hooks())) == "GuardedToolNode(bash)"
+
+
+class _JumpsToModel(AgentMiddleware[Any, Any, Any]):
+    """Lets the agent begin with the model, past the starts of other middleware."""
+
+    @hook_config(can_jump_to=["model"])
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"jump_to": "model"}
+
+
+class _SendsBack(AgentMiddleware[Any, Any, Any]):
+    """Sends the agent back to work, once."""
+
+    is_done = False
+
+    @hook_config(can_jump_to=["model"])
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        if self.is_done:
+            return None
+        self.is_done = True
+        return {"messages": [HumanMessage("again")], "jump_to": "model"}
+
+
+def test_a_jump_of_another_middleware_over_the_start_does_not_hide_the_prompt():
+    hooks, script = Hooks(), Script("done")
+    hooks.turn_start(lambda context: Outcome.block("there is a key") if "sk-" in context.prompt else None)
+    agent: Any = create_agent(ScriptedModel(script=script), middleware=[_JumpsToModel(), BoathookMiddleware(hooks)])
+    assert agent.invoke({"messages": [("user", "use sk-1")]})["messages"][-1].text == "there is a key"
+    assert script.requests == []
+    assert agent.invoke({"messages": [("user", "hi")]})["messages"][-1].text == "done"
+
+
+def test_an_agent_that_another_middleware_sends_back_has_another_turn_with_its_own_stop():
+    hooks, events = Hooks(), []
+    for name in ("pre-session", "pre-agent-turn", "pre-agent-turn-stop", "post-agent-turn", "post-session"):
+        hooks.on(name)(lambda context: events.append(context.event))
+    script = Script("done", "done again")
+    agent: Any = create_agent(ScriptedModel(script=script), middleware=[_SendsBack(), BoathookMiddleware(hooks)])
+    agent.invoke({"messages": [("user", "go")]})
+    turn = ["pre-agent-turn", "pre-agent-turn-stop", "post-agent-turn"]
+    assert events == ["pre-session", *turn, *turn, "post-session"]
+
+
+def test_the_prompt_is_looked_for_once_in_a_turn_because_a_conversation_may_be_long(monkeypatch: pytest.MonkeyPatch):
+    scene, searched = Scene(*[(call_bash("ls", f"c{at}"),) for at in range(5)], "done"), []
+
+    def find_prompt(messages: Any) -> Any:
+        searched.append(len(messages))
+        return _find_prompt(messages)
+
+    monkeypatch.setattr("boathook.bridges.langchain._find_prompt", find_prompt)
+    assert invoke(scene.build()) == "done"
+    assert len(scene.script.requests) == 6
+    assert searched == [1]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [HumanMessage("use sk-1"), SystemMessage("be brief"), HumanMessage("please")],
+        [ChatMessage("use sk-1", role="user")],
+    ],
+)
+def test_hooks_see_all_new_messages_of_the_person(messages: list[Any]):
+    hooks, script = Hooks(), Script("done")
+    hooks.turn_start(lambda context: Outcome.block("there is a key") if "sk-" in context.prompt else None)
+    agent: Any = create_agent(ScriptedModel(script=script), middleware=[BoathookMiddleware(hooks)])
+    assert agent.invoke({"messages": messages})["messages"][-1].text == "there is a key"
+    assert script.requests == []
+
+
+class RenamedMiddleware(BoathookMiddleware):
+    """langchain refuses two middlewares of one name."""
+
+
+def test_hooks_that_are_attached_twice_are_refused(project: ScratchProject):
+    project.write_hook("no-rm", "exit 2")
+    scene = Scene("done", middleware=[RenamedMiddleware()])
+    scene.options = {}
+    with pytest.raises(BridgeError, match="attached twice"):
+        invoke(scene.build())
+    scene.middleware = [BoathookMiddleware()]
+    with pytest.raises(AssertionError, match="duplicate"):
+        scene.build()
+    # Different hooks run once each.
+    scene.options, scene.middleware = {"hooks": scene.hooks}, [RenamedMiddleware()]
+    assert invoke(scene.build()) == "done"
+
+
+def test_a_tool_node_is_not_guarded_twice_by_the_same_hooks(project: ScratchProject):
+    project.write_hook("no-rm", "exit 2")
+    node = guard_tools(guard_tools(ToolNode(Scene().tools)), Hooks())
+    with pytest.raises(BridgeError, match="attached twice"):
+        guard_tools(node)

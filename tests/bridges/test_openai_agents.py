@@ -6,15 +6,26 @@ import asyncio
 from typing import Any
 
 import pytest
-from agents import Agent, HostedMCPTool, Runner, RunState, SQLiteSession, WebSearchTool, function_tool, handoff
+from agents import (
+    Agent,
+    HostedMCPTool,
+    ModelSettings,
+    RunConfig,
+    Runner,
+    RunState,
+    SQLiteSession,
+    WebSearchTool,
+    function_tool,
+    handoff,
+)
 from agents.mcp import MCPServer
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 from mcp.types import CallToolResult, TextContent
 from mcp.types import Tool as McpTool
 
 from boathook import Hooks, Outcome, StopContext, ToolContext
-from boathook.bridges.openai_agents import guard
-from boathook.errors import BridgeError, Stopped
+from boathook.bridges.openai_agents import find_reason, guard
+from boathook.errors import Blocked, BridgeError, Stopped
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.openai_agents import ScriptModel
 from tests.bridges.contract import block_rm
@@ -57,6 +68,19 @@ def read_all(agent: Agent[Any]) -> str:
 # What cannot be guarded
 
 
+def test_a_second_guard_is_refused_if_hooks_of_the_first_would_not_run(hooks: Hooks) -> None:
+    hooks.before_tool(block_rm)
+    agent, more = guard(make_agent("done"), hooks), Hooks()
+    for others in (None, more):
+        with pytest.raises(BridgeError, match="attached twice: the agent main is guarded already"):
+            guard(agent, others)
+    more.include(hooks)
+    guard(agent, more)
+    with pytest.raises(BridgeError, match="attached twice"):
+        guard(guard(make_agent("done")), hooks)
+    guard(guard(make_agent("done")))
+
+
 def make_hosted() -> Any:
     return HostedMCPTool({"type": "mcp", "server_label": "files", "server_url": "http://127.0.0.1:9"})
 
@@ -73,6 +97,33 @@ def test_tools_that_the_provider_runs_are_refused_when_the_agent_is_guarded(hook
         with pytest.raises(BridgeError, match="where no hook can see them"):
             guard(agent, hooks)
         guard(agent, hooks, allow_unguarded=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"prompt": {"id": "pmpt_1"}}, "stored prompt of main"),
+        ({"model_settings": ModelSettings(extra_body={"tools": [{"type": "web_search"}]})}, "tools in extra_body"),
+        ({"model_settings": ModelSettings(extra_args={"tools": [{"type": "web_search"}]})}, "tools in extra_args"),
+    ],
+)
+def test_hosted_tools_that_are_not_in_the_list_of_tools_are_refused(hooks: Hooks, fields: Any, name: str) -> None:
+    with pytest.raises(BridgeError, match=name):
+        guard(make_agent("done", **fields), hooks)
+    guard(make_agent("done", **fields), hooks, allow_unguarded=True)
+    # They may also come later.
+    agent = guard(make_agent("done"), hooks)
+    for field, value in fields.items():
+        setattr(agent, field, value)
+    with pytest.raises(BridgeError, match=name):
+        asyncio.run(Runner.run(agent, "go"))
+
+
+def test_hosted_tools_in_the_settings_of_a_run_are_refused(hooks: Hooks) -> None:
+    agent = guard(make_agent("done"), hooks)
+    settings = ModelSettings(extra_body={"tools": [{"type": "web_search"}]})
+    with pytest.raises(BridgeError, match="model settings of the run"):
+        asyncio.run(Runner.run(agent, "go", run_config=RunConfig(model_settings=settings)))
 
 
 def test_a_tool_that_is_added_later_is_guarded_or_refused(hooks: Hooks) -> None:
@@ -123,6 +174,20 @@ def test_a_hook_that_fails_ends_the_run_and_the_tool_does_not_run(hooks: Hooks) 
 
 
 # What guard leaves alone
+
+
+def test_an_agent_whose_guarded_copy_was_forgotten_is_named_in_a_warning(
+    hooks: Hooks, caplog: pytest.LogCaptureFixture
+) -> None:
+    hooks.before_tool(block_rm)
+    agent, other = make_agent("done", "done", name="forgotten"), make_agent("done", name="other")
+    guard(agent, hooks)
+    for each in (agent, agent, other):
+        asyncio.run(Runner.run(each, "go"))
+    [message] = [message for message in caplog.messages if "runs without hooks" in message]
+    assert message.startswith(
+        "the agent forgotten runs without hooks: `guard` does not change it, but returns a guarded copy."
+    )
 
 
 def test_the_agent_itself_and_other_agents_run_as_before(hooks: Hooks) -> None:
@@ -186,6 +251,26 @@ def test_a_question_of_an_agent_in_a_tool_is_the_question_of_the_run(hooks: Hook
     assert seen == ["ask_helper", "bash", "after bash", "after ask_helper"]
 
 
+def test_a_subagent_that_waits_for_an_answer_goes_on_in_the_next_run_of_its_caller(hooks: Hooks) -> None:
+    hooks.before_tool(match="bash")(lambda context: Outcome.ask("really?"))
+    helper = guard(make_agent((call_bash("ls", "h"),), "helped", name="helper"), hooks)
+    waiting: list[Any] = []
+
+    @function_tool
+    async def ask_helper() -> str:
+        if waiting:
+            return str((await Runner.run(helper, answer_all(waiting[0].to_state()))).final_output)
+        waiting.append(await Runner.run(helper, "help"))
+        return "it waits"
+
+    call = Call("ask_helper", {})
+    agent = guard(make_agent((call,), "first", (call,), "second", tools=[ask_helper]), hooks)
+    for commands in ([], ["ls"]):
+        asyncio.run(Runner.run(agent, "go"))
+        assert ran == commands
+    assert find_results(agent)["call-1"] == "helped"
+
+
 def test_an_agent_as_a_tool_that_is_streamed_is_guarded(hooks: Hooks) -> None:
     hooks.before_tool(block_rm)
     events: list[Any] = []
@@ -206,6 +291,15 @@ def test_a_subagent_is_sent_back_to_work(hooks: Hooks) -> None:
     asyncio.run(Runner.run(agent, "go"))
     assert find_results(agent)["call-1"] == "2"
     assert "not yet" in read_all(helper)
+
+
+def test_hooks_of_a_subagent_see_the_context_of_its_run(hooks: Hooks) -> None:
+    states: list[Any] = []
+    hooks.before_tool(lambda context: states.append(context.state))
+    tool = make_agent((call_bash("ls", "h"),), "helped", name="helper").as_tool("ask_helper", "Ask.")
+    agent = guard(make_agent((Call("ask_helper", {"input": "help"}),), "done", tools=[tool]), hooks)
+    asyncio.run(Runner.run(agent, "go", context={"user": "ann"}))
+    assert states == [{"user": "ann"}] * 2
 
 
 def test_a_stop_in_an_agent_in_a_tool_ends_the_whole_run(hooks: Hooks) -> None:
@@ -230,6 +324,31 @@ def test_a_state_that_was_stored_goes_on_with_the_answer(hooks: Hooks) -> None:
 
     result = asyncio.run(store_and_load())
     assert (result.final_output, ran) == ("done", ["ls"])
+
+
+def test_an_approval_counts_once_if_a_result_goes_on_twice(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("is that fine?"))
+    agent = guard(make_agent((call_bash("git push"),), "done", "done"), hooks)
+    result = asyncio.run(Runner.run(agent, "go"))
+    for _ in range(2):
+        state = result.to_state()
+        for item in state.get_interruptions():
+            state.approve(item)
+        assert asyncio.run(Runner.run(agent, state)).final_output == "done"
+    assert ran == ["git push"]
+    assert "no person can be asked" in find_results(agent)["call-1"]
+
+
+def test_an_approval_of_all_calls_does_not_answer_the_question_about_another_call(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: None if context.args["command"] == "ls" else Outcome.ask("is that fine?"))
+    calls = (call_bash("git push", "a"),), (call_bash("rm", "b"), call_bash("ls", "c")), "done"
+    agent = guard(make_agent(*calls), hooks)
+    state = asyncio.run(Runner.run(agent, "go")).to_state()
+    for item in state.get_interruptions():
+        state.approve(item, always_approve=True)
+    assert asyncio.run(Runner.run(agent, state)).final_output == "done"
+    assert ran == ["git push", "ls"]
+    assert "no person can be asked" in find_results(agent)["b"]
 
 
 def test_a_tool_that_needs_approval_itself_still_does_but_not_if_a_hook_blocks_it(hooks: Hooks) -> None:
@@ -314,6 +433,19 @@ def test_a_changed_prompt_keeps_its_images(hooks: Hooks) -> None:
     assert read_all(agent) == "look closely"
 
 
+def test_hooks_see_all_new_messages_of_the_person(hooks: Hooks) -> None:
+    hooks.turn_start(lambda context: Outcome.block("there is a key") if "sk-" in context.prompt else None)
+    agent = guard(make_agent("done"), hooks)
+    old: list[Any] = [{"role": "user", "content": "sk-0"}, {"role": "assistant", "content": "that is a key"}]
+    new: list[Any] = [{"role": "user", "content": "use sk-1"}, {"role": "user", "content": "please"}]
+    with pytest.raises(Blocked, match="there is a key"):
+        asyncio.run(Runner.run(agent, [*old, *new]))
+    assert find_script(agent).requests == []
+    hooks.turn_start(lambda context: context.replace(prompt="look closely"))
+    asyncio.run(Runner.run(agent, [*old, {"role": "user", "content": "look"}, new[1]]))
+    assert read_all(agent) == "sk-0\nthat is a key\nlook closely"
+
+
 def test_no_tool_runs_after_the_session_if_the_events_are_not_read_to_their_end(hooks: Hooks) -> None:
     events: list[str] = []
     for name in ("post-session", "pre-tool-call"):
@@ -352,3 +484,23 @@ def test_a_streamed_run_that_is_cancelled_by_its_result_ends_its_session(hooks: 
 
     asyncio.run(cancel_early())
     assert ran == ["post-session"]
+
+
+def test_the_reason_of_a_question_is_found_for_copies_and_agents_in_tools_and_not_for_other_questions(
+    hooks: Hooks,
+) -> None:
+    hooks.before_tool(match="bash")(lambda context: Outcome.ask("is that fine?"))
+
+    @function_tool(needs_approval=True)
+    def pay(sum: int) -> str:  # noqa: A002
+        """Pay."""
+        return "paid"
+
+    helper = make_agent((call_bash("ls", "inner"),), "helped", name="helper")
+    tools = [bash, pay, helper.as_tool("ask_helper", "Let the helper do a task.")]
+    calls = (call_bash("ls", "a"), Call("pay", {"sum": 1}, "b"), Call("ask_helper", {"input": "x"}, "c"))
+    agent = guard(make_agent(calls, "done", tools=tools), hooks)
+    result = asyncio.run(Runner.run(agent, "go"))
+    expected = {"a": "is that fine?", "b": "", "inner": "is that fine?"}
+    for items in (result.interruptions, result.to_state().get_interruptions()):
+        assert {item.raw_item.call_id: find_reason(item) for item in items} == expected

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -12,17 +10,30 @@ from pydantic import BaseModel
 from pydantic_ai import (
     Agent,
     ApprovalRequired,
+    CallDeferred,
     DeferredToolRequests,
     DeferredToolResults,
     ModelRetry,
     RunContext,
     TextOutput,
+    ToolFailed,
     ToolOutput,
+    ToolReturn,
     UnexpectedModelBehavior,
+    UserError,
 )
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, NativeTool
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
@@ -30,7 +41,7 @@ from pydantic_ai.toolsets import ExternalToolset
 from boathook import Hooks, Outcome, ToolContext
 from boathook.bridges.pydantic_ai import Guarded
 from boathook.errors import Blocked, BridgeError, Stopped
-from tests.bridges.adapter import ASSISTANT, Call, Script
+from tests.bridges.adapter import ASSISTANT, ASYNC, Call, Script
 from tests.bridges.adapters.pydantic_ai import PydanticAI, make_model, read_messages
 from tests.bridges.stage import Stage, call_bash
 
@@ -53,6 +64,34 @@ def find_result(script: Script, call_id: str = "call-1") -> str:
 
 
 # What cannot be guarded
+
+
+def test_nothing_of_a_capability_is_used_while_a_tool_runs_an_agent_that_does_not_have_it() -> None:
+    """Why an agent without the bridge, in a tool function, is neither guarded nor refused."""
+    used: dict[str, set[str]] = {"main": set(), "helper": set()}
+    running, ran = ["main"], []
+
+    class Spy(AbstractCapability[Any]):
+        def __getattribute__(self, name: str) -> Any:
+            used[running[0]].add(name)
+            return super().__getattribute__(name)
+
+    def bash(command: str) -> None:
+        ran.append(command)
+
+    helper = Agent(make_model(Script((call_bash("ls"),), "helped")), tools=[bash])
+
+    async def ask_helper() -> str:
+        running[0] = "helper"
+        try:
+            return (await helper.run("go")).output
+        finally:
+            running[0] = "main"
+
+    run_agent(Script((Call("ask_helper"),), "done"), Spy(), tools=[ask_helper])
+    assert ran == ["ls"]
+    assert {"wrap_run", "wrap_tool_execute", "before_model_request"} <= used["main"]
+    assert used["helper"] == set()
 
 
 def test_a_tool_that_the_provider_runs_is_refused_when_the_bridge_is_attached(hooks: Hooks) -> None:
@@ -314,6 +353,87 @@ def test_hooks_see_the_dependencies_of_the_request_that_goes_on(hooks: Hooks) ->
     assert seen == ["second request"]
 
 
+def fetch(where: str) -> str:
+    raise CallDeferred
+
+
+def fetch_elsewhere(hooks: Hooks, result: Any, **options: Any) -> tuple[Script, Any]:
+    """Run an agent with a tool whose result comes later; return the script and the last result."""
+    script = Script((Call("fetch", {"where": "home"}),), "done")
+    options = {"tools": [fetch], "output_type": [str, DeferredToolRequests], **options}
+    agent: Agent[None, Any] = Agent(make_model(script), capabilities=[Guarded(hooks)], **options)
+    first = asyncio.run(agent.run("go"))
+    results = DeferredToolResults(calls={"call-1": result})
+    return script, asyncio.run(agent.run(message_history=first.all_messages(), deferred_tool_results=results))
+
+
+@pytest.mark.parametrize("result", ["hunter2", {"key": "hunter2"}, ToolReturn("hunter2", content="hunter2")])
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_hooks_see_the_result_of_a_call_that_a_tool_deferred(hooks: Hooks, result: Any, is_asked: bool) -> None:
+    seen: list[Any] = []
+
+    @hooks.after_tool
+    def redact(context: ToolContext) -> Any:
+        seen.append((context.name, dict(context.args)))
+        return context.replace(result="***")
+
+    if is_asked:
+        hooks.before_tool(lambda context: Outcome.ask("sure?"))
+        script = Script((Call("fetch", {"where": "home"}),), "done")
+        output = [str, DeferredToolRequests]
+        agent: Agent[None, Any] = Agent(
+            make_model(script), tools=[fetch], output_type=output, capabilities=[Guarded(hooks)]
+        )
+        last = asyncio.run(agent.run("go"))
+        for results in (
+            DeferredToolResults(approvals={"call-1": True}),
+            DeferredToolResults(calls={"call-1": result}),
+        ):
+            last = asyncio.run(agent.run(message_history=last.all_messages(), deferred_tool_results=results))
+    else:
+        script, last = fetch_elsewhere(hooks, result)
+    assert (last.output, find_result(script)) == ("done", "***")
+    assert "hunter2" not in str(last.all_messages())
+    assert seen == [("fetch", {"where": "home"})]
+
+
+@pytest.mark.parametrize("result", [ToolFailed("no network"), ModelRetry("no network")], ids=["failed", "retry"])
+def test_hooks_see_the_failure_of_a_call_that_a_tool_deferred(hooks: Hooks, result: Any) -> None:
+    errors: list[str] = []
+    hooks.add("post-tool-call-failure", lambda context: errors.append(str(context.error)))
+    script, _ = fetch_elsewhere(hooks, result)
+    assert "no network" in find_result(script)
+    assert errors == ["no network"]
+
+
+def test_the_model_reads_the_objection_to_the_result_of_a_call_that_a_tool_deferred(hooks: Hooks) -> None:
+    hooks.after_tool(lambda context: Outcome.block("too old"))
+    script, _ = fetch_elsewhere(hooks, "news")
+    assert "too old" in find_result(script)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_hooks_see_the_result_that_another_capability_brings_for_a_deferred_call(hooks: Hooks, is_first: bool) -> None:
+    async def bring(ctx: Any, requests: DeferredToolRequests) -> DeferredToolResults:
+        return requests.build_results(calls={call.tool_call_id: "hunter2" for call in requests.calls})
+
+    hooks.after_tool(lambda context: context.replace(result="***"))
+    capabilities = [Guarded(hooks), HandleDeferredToolCalls(handler=bring)]
+    script = Script((Call("fetch", {"where": "home"}),), "done")
+    result = run_agent(script, *(capabilities if is_first else reversed(capabilities)), tools=[fetch])
+    assert find_result(script) == "***"
+    assert "hunter2" not in str(result.all_messages())
+
+
+def test_a_result_for_a_call_that_the_model_did_not_make_is_refused(hooks: Hooks) -> None:
+    agent: Agent[None, Any] = Agent(make_model(Script("done")), tools=[fetch], capabilities=[Guarded(hooks)])
+    history = [ModelRequest([UserPromptPart("go")]), ModelResponse([ToolCallPart("fetch", {"where": "home"}, "1")])]
+    with pytest.raises(UserError):
+        asyncio.run(
+            agent.run(message_history=history, deferred_tool_results=DeferredToolResults(calls={"2": "hunter2"}))
+        )
+
+
 def test_an_answer_with_other_arguments_is_seen_by_the_hooks(hooks: Hooks) -> None:
     from pydantic_ai.tools import ToolApproved
 
@@ -486,6 +606,63 @@ def test_a_hook_can_change_the_prompt(hooks: Hooks) -> None:
     assert [message.text for message in script.requests[0]] == ["log in with ***"]
 
 
+@pytest.mark.parametrize("way", ["run", "run_stream_events", "iter"])
+def test_a_prompt_at_the_end_of_the_history_is_a_prompt(hooks: Hooks, way: str) -> None:
+    """The adapters for frontends give the agent all messages as its history, and no prompt."""
+    events: list[str] = []
+    for name in ("pre-session", "post-session"):
+        hooks.on(name)(lambda context: events.append(context.event))
+    hooks.turn_start(lambda context: Outcome.block("there is a key") if "sk-" in context.prompt else None)
+    agent = Agent(make_model(script := Script("done")), capabilities=[Guarded(hooks)])
+    old = [ModelRequest(parts=[UserPromptPart("hi")]), ModelResponse(parts=[TextPart("hello")])]
+    history = [*old, ModelRequest(parts=[UserPromptPart("use sk-1")]), ModelRequest(parts=[UserPromptPart("please")])]
+
+    async def run() -> None:
+        if way == "run":
+            await agent.run(message_history=history)
+        elif way == "iter":
+            async with agent.iter(message_history=history) as nodes:
+                async for _ in nodes:
+                    pass
+        else:
+            async with agent.run_stream_events(message_history=history) as stream:
+                async for _ in stream:
+                    pass
+
+    with pytest.raises(Blocked, match="there is a key"):
+        asyncio.run(run())
+    assert script.requests == []
+    assert events == ["pre-session", "post-session"]
+
+
+def test_a_hook_can_change_a_prompt_at_the_end_of_the_history(hooks: Hooks) -> None:
+    hooks.turn_start(lambda context: context.replace(prompt=context.prompt.replace("hunter2", "***")))
+    agent = Agent(make_model(script := Script("done")), capabilities=[Guarded(hooks)])
+    history = [ModelRequest(parts=[UserPromptPart("log in with hunter2")])]
+    asyncio.run(agent.run(message_history=history))
+    assert [message.text for message in script.requests[0]] == ["log in with ***"]
+    assert history[0].parts[0].content == "log in with hunter2"
+
+
+def test_a_history_that_ends_with_results_goes_on_without_a_new_turn(hooks: Hooks) -> None:
+    prompts: list[str] = []
+    hooks.turn_start(lambda context: prompts.append(context.prompt))
+    agent = Agent(make_model(Script("done")), capabilities=[Guarded(hooks)])
+    call = ModelResponse(parts=[ToolCallPart("bash", {"command": "ls"}, "c1")])
+    result = ModelRequest(parts=[ToolReturnPart("bash", "ran", "c1")])
+    asyncio.run(agent.run(message_history=[ModelRequest(parts=[UserPromptPart("go")]), call, result]))
+    assert prompts == []
+
+
+def test_the_session_ends_although_a_hook_fails_at_the_end_of_the_turn(hooks: Hooks) -> None:
+    ended: list[str] = []
+    hooks.turn_end(lambda context: 1 / 0)
+    hooks.session_end(lambda context: ended.append(context.event))
+    with pytest.raises(ZeroDivisionError):
+        run_agent(Script("done"), Guarded(hooks))
+    assert ended == ["post-session"]
+
+
 def test_the_texts_of_a_prompt_with_images_are_what_hooks_see(hooks: Hooks) -> None:
     from pydantic_ai import BinaryContent
 
@@ -602,6 +779,29 @@ def test_a_subagent_with_hooks_of_its_own_has_them_in_the_same_session(hooks: Ho
     assert len(sessions) == 1
 
 
+def test_a_subagent_that_waits_for_an_approval_goes_on_in_the_next_run_of_its_caller(hooks: Hooks) -> None:
+    hooks.before_tool(match="bash")(lambda context: Outcome.ask("sure?"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    options: dict[str, Any] = {"output_type": [str, DeferredToolRequests], "capabilities": [Guarded(hooks)]}
+    helper: Agent[None, Any] = Agent(
+        make_model(Script((call_bash("ls", "h"),), "helped")), name="helper", tools=stage.tools, **options
+    )
+    waiting: list[Any] = []
+
+    async def ask_helper(task: str) -> str:
+        if not waiting:
+            waiting.append(await helper.run(task))
+            return "it waits"
+        results = DeferredToolResults(approvals={"h": True})
+        history = waiting[0].all_messages()
+        return str((await helper.run(message_history=history, deferred_tool_results=results)).output)
+
+    for result, commands in (("it waits", []), ("helped", ["ls"])):
+        script = Script((Call("ask_helper", {"task": "help"}),), "done")
+        run_agent(script, Guarded(hooks), tools=[ask_helper])
+        assert (find_result(script), stage.ran) == (result, commands)
+
+
 def test_the_model_of_the_caller_reads_why_a_subagent_was_blocked(hooks: Hooks) -> None:
     hooks.subagent_start(lambda context: Outcome.block("no help today"))
     helper = Agent(make_model(Script()), name="helper", capabilities=[Guarded(hooks)])
@@ -631,10 +831,25 @@ def test_the_same_hooks_twice_are_refused(hooks: Hooks) -> None:
         asyncio.run(agent.run("go", capabilities=[Guarded(hooks)]))
 
 
-# Imports
+def test_the_class_in_place_of_an_instance_is_refused() -> None:
+    agent: Agent[None, str] = Agent(TestModel(), capabilities=[Guarded])
+    with pytest.raises(
+        BridgeError, match=r"the class Guarded, not an instance of it\. Fix: capabilities=\[Guarded\(\)\]"
+    ):
+        asyncio.run(agent.run("go"))
 
 
-def test_boathook_imports_no_framework_until_a_bridge_is_imported() -> None:
-    code = "import sys, boathook, boathook.bridges; boathook.Hooks(); print('pydantic_ai' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+def test_output_functions_are_listed_once_in_a_run(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[Any] = []
+
+    def list_functions(output: Any) -> list[Any]:
+        listed.append(output)
+        return []
+
+    monkeypatch.setattr("boathook.bridges.pydantic_ai._list_functions", list_functions)
+    stage = Stage(PydanticAI(), ASYNC, is_attached=True)
+    agent = stage.build(Script((call_bash("ls", "a"),), (call_bash("ls", "b"),), "done", "done"))
+    stage.run(agent, "go")
+    assert (len(stage.requests), len(listed)) == (3, 1)
+    stage.run(agent, "go")
+    assert (len(stage.requests), len(listed)) == (4, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,19 @@ def test_a_framework_without_pins_is_an_error_that_shows_how_to_write_them(
     with pytest.raises(SystemExit):
         script.read_options()
     assert "no pins of toy in tests/bridges/pins yet: write them with --newest --pin" in capsys.readouterr().err
+
+
+def test_figures_and_their_conditions_stay_until_they_are_measured_again(
+    script: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old = {"conditions": {"rounds": 40, "is_idle": True}, "overhead": {"toy": {"one Python hook": 1.1}}}
+    new = {"conditions": {"rounds": 60, "is_idle": False}, "overhead": {"toy": {"one Python hook": 1.2}}}
+    written = tmp_path / "toy.json"
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    monkeypatch.setattr(script, "read_results", lambda: [json.loads(written.read_text())])
+    monkeypatch.setattr(script, "run", lambda *command: "")
+    written.write_text(json.dumps({"framework": "toy", **old}))
+    script.write_results([{"framework": "toy"}])
+    assert json.loads(written.read_text()) == {"framework": "toy", **old}
+    script.write_results([{"framework": "toy", **new}])
+    assert json.loads(written.read_text()) == {"framework": "toy", **new}

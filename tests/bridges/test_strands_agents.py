@@ -9,18 +9,21 @@ import pytest
 
 pytest.importorskip("strands")
 
+import strands.hooks
 from pydantic import BaseModel
 from strands import Agent, tool
-from strands.hooks import AfterInvocationEvent, BeforeToolCallEvent
-from strands.middleware import ExecuteToolStage
+from strands.hooks import AfterInvocationEvent, BeforeToolCallEvent, HookProvider, HookRegistry
+from strands.middleware import ExecuteToolStage, InvokeModelStage
 from strands.multiagent import GraphBuilder, Swarm
 
 from boathook import Hooks, Outcome
+from boathook.bridges.attachment import attach, enter_call
 from boathook.bridges.strands_agents import BoathookHooks
 from boathook.errors import BridgeError
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.strands_agents import ScriptedModel
 from tests.bridges.stage import call_bash
+from tests.scratch_project import ScratchProject
 
 pytestmark = pytest.mark.bridge
 WHOLE_RUN = ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
@@ -61,6 +64,46 @@ def answer(result: Any, response: Any) -> list[Any]:
     return [{"interruptResponse": {"interruptId": each.id, "response": response}} for each in result.interrupts]
 
 
+def test_no_hook_or_middleware_is_called_while_a_tool_runs_an_agent_that_does_not_have_it():
+    """Why an agent without the bridge, in a tool function, is neither guarded nor refused."""
+    called: dict[str, set[str]] = {"main": set(), "helper": set()}
+    running = ["main"]
+
+    class Spy(HookProvider):
+        def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+            for kind in (getattr(strands.hooks, name) for name in strands.hooks.__all__ if name.endswith("Event")):
+                registry.add_callback(kind, lambda event: called[running[0]].add(type(event).__name__))
+
+    async def see_stage(context: Any, next_fn: Any) -> Any:
+        called[running[0]].add(type(context).__name__)
+        async for event in next_fn(context):
+            yield event
+
+    scene = Scene()
+    bare = {"tools": scene.tools, "callback_handler": None}
+    helper = Agent(ScriptedModel(Script((call_bash("ls"),), "helped")), **bare)
+
+    @tool
+    def ask_helper() -> str:
+        """Let the helper do a task."""
+        running[0] = "helper"
+        try:
+            return str(helper("go"))
+        finally:
+            running[0] = "main"
+
+    bare["tools"] = [ask_helper]
+    main = Agent(ScriptedModel(Script((Call("ask_helper"),), "done")), hooks=[Spy()], **bare)
+    for stage in (InvokeModelStage, ExecuteToolStage):
+        main.add_middleware(stage, see_stage)
+    assert read(main("go")) == "done"
+    assert scene.ran == ["ls"]
+    assert {"BeforeInvocationEvent", "BeforeModelCallEvent", "BeforeToolCallEvent", "ExecuteToolContext"} <= called[
+        "main"
+    ]
+    assert called["helper"] == set()
+
+
 def test_a_hook_that_raises_lets_nothing_run():
     scene = Scene((call_bash("ls"),), "done")
 
@@ -85,14 +128,17 @@ def test_two_calls_with_one_id_have_an_answer_each(commands: tuple[str, str]):
     assert scene.ran == ["ls"]
 
 
-@pytest.mark.parametrize("response", ["maybe", 1, {"ok": True}, ["approve"]])
-def test_an_answer_that_is_none_lets_nothing_run(response: Any):
+@pytest.mark.parametrize("response", ["maybe", "aprove", 1, {"ok": True}, ["approve"]])
+def test_an_answer_that_is_neither_yes_nor_no_lets_nothing_run(response: Any, caplog: pytest.LogCaptureFixture):
     scene = Scene((call_bash("ls"),), "done")
     scene.hooks.before_tool(ask)
     agent = scene.build()
     agent(answer(agent("go"), response))
     assert scene.ran == []
     assert "the answer is" in scene.script.requests[-1][-1].text
+    [record] = [each for each in caplog.records if each.name == "boathook"]
+    assert record.levelname == "ERROR"
+    assert f"the answer is {response!r}, neither yes nor no. Fix: answer with True or False" in record.getMessage()
 
 
 @pytest.mark.parametrize(("response", "ran"), [("approve", ["ls"]), ("Y", ["ls"]), ("deny", []), ("n", [])])
@@ -145,6 +191,17 @@ def test_a_call_by_the_program_is_guarded_and_is_a_session_of_its_own():
     assert agent.tool.bash(command="rm")["content"] == [{"text": "no"}]
     assert scene.ran == ["ls"]
     assert scene.events == ["pre-session", "post-session"] * 2
+
+
+def test_a_call_by_the_program_in_a_tool_asks_the_hooks_of_its_own_agent_if_the_caller_does_not_have_them():
+    scene = Scene()
+    scene.hooks.before_tool(lambda context: Outcome.block("no"))
+    agent = scene.build()
+    caller = attach("pydantic-ai", Hooks()).make_run("outer")
+    caller.prompt("go")
+    with enter_call(caller):
+        assert agent.tool.bash(command="rm")["content"] == [{"text": "no"}]
+    assert (scene.ran, scene.events) == ([], ["pre-session", "post-session"])
 
 
 def test_hooks_see_a_call_as_other_hooks_of_the_agent_left_it():
@@ -256,8 +313,19 @@ def test_hooks_that_are_added_to_an_agent_later_guard_it():
 
 def test_the_same_hooks_twice_are_refused():
     scene = Scene("done")
-    with pytest.raises(BridgeError, match="twice"):
+    with pytest.raises(BridgeError, match="attached twice"):
         scene.build(BoathookHooks(scene.hooks))
+
+
+def test_bridges_that_load_the_same_file_hooks_are_refused(project: ScratchProject):
+    project.write_hook("no-rm", "exit 2")
+    scene, included = Scene("done"), Hooks()
+    included.include(scene.hooks)
+    for bridges in ([BoathookHooks(), BoathookHooks()], [scene.bridge, BoathookHooks(included)]):
+        with pytest.raises(BridgeError, match="attached twice"):
+            Agent(ScriptedModel(scene.script), hooks=bridges)
+    # Different hooks run once each.
+    assert read(scene.build(BoathookHooks())("go")) == "done"
 
 
 @pytest.mark.parametrize(
@@ -326,3 +394,55 @@ def test_the_events_of_hooks_alone_could_not_be_around_a_tool():
     agent.add_middleware(ExecuteToolStage, change)
     agent("go")
     assert (seen, scene.ran) == (["ls"], ["rm"])
+
+
+def test_hooks_see_all_new_messages_of_the_person():
+    scene = Scene("done")
+    scene.hooks.turn_start(lambda context: Outcome.block("there is a key") if "sk-" in context.prompt else None)
+    new: list[Any] = [{"role": "user", "content": [{"text": text}]} for text in ("use sk-1", "please")]
+    assert read(scene.build()(new)) == "there is a key"
+    assert scene.script.requests == []
+    scene.hooks.turn_start(lambda context: context.replace(prompt="look closely"))
+    scene.build()([{"role": "user", "content": [{"text": "look"}]}, new[1]])
+    assert [message.text for message in scene.script.requests[0]] == ["look closely"]
+
+
+@pytest.mark.parametrize("moment", ["session_start", "turn_start", "before_stop", "turn_end"])
+def test_a_session_ends_although_a_hook_fails_where_strands_reports_no_end(moment: str):
+    scene, ended = Scene("done"), []
+    getattr(scene.hooks, moment)(lambda context: 1 / 0)
+    scene.hooks.session_end(lambda context: ended.append(context.event))
+    with pytest.raises(ZeroDivisionError):
+        scene.build()("go")
+    assert ended == ["post-session"]
+
+
+def test_a_call_by_the_program_does_not_run_if_hooks_refuse_its_session():
+    scene = Scene()
+    scene.hooks.session_start(lambda context: Outcome.block("no sessions today"))
+    agent = scene.build()
+    result = agent.tool.bash(command="ls")
+    assert (result["status"], scene.ran) == ("error", [])
+    assert "no sessions today" in result["content"][0]["text"]
+
+
+def test_a_subagent_that_waits_for_an_answer_goes_on_in_the_next_run_of_its_caller():
+    scene = Scene((call_bash("ls", "h"),), "helped")
+    scene.hooks.before_tool(match="bash")(ask)
+    helper, waiting = scene.build(name="helper"), []
+
+    @tool
+    async def ask_helper() -> str:
+        """Ask."""
+        if waiting:
+            return read(await helper.invoke_async(answer(waiting[0], response=True)))
+        waiting.append(await helper.invoke_async("help"))
+        return "it waits"
+
+    for result, commands in (("it waits", []), ("helped", ["ls"])):
+        script = Script((Call("ask_helper", {}),), "done")
+        agent = Agent(
+            ScriptedModel(script), tools=[ask_helper], hooks=[BoathookHooks(scene.hooks)], callback_handler=None
+        )
+        assert read(agent("go")) == "done"
+        assert (script.requests[-1][-1].text, scene.ran) == (result, commands)

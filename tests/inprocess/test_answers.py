@@ -45,6 +45,11 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize(("answer", "expected"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_means_the_same_in_every_form(way, form, answer, expected):
+    if answer is None and form is FORMS["around"]:
+        # Middleware has to call `next`, or to say that it does not.
+        with pytest.raises(HookError, match="returned nothing and did not call `next`"):
+            way.process(stacked(form(answer)), BEFORE)
+        return
     hooks = [form(answer), lambda context: None] if form is FORMS["one of several"] else [form(answer)]
     assert way.process(stacked(*hooks), BEFORE) == expected
 
@@ -178,3 +183,15 @@ def test_values_travel_along_a_run(way):
     stack = Stack().with_(start, on="pre-tool-call").with_(lambda context: seen.append(context.get("started")))
     way.run_tool(stack, type("Call", (), {"name": "bash", "args": {}, "id": ""})(), lambda call: None)
     assert seen == [5, 5]
+
+
+def test_the_error_of_an_async_hook_that_does_not_await_names_the_place(way):
+    async def around(context, go_on):
+        return go_on(context)
+
+    async def alone(context):
+        return coroutine(context)
+
+    for hook, how in ((around, r"write `return await next\(context\)`"), (alone, "await it in the hook")):
+        with pytest.raises(HookError, match=rf"returned something to await; {how}"):
+            way.process(stacked(hook), BEFORE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -158,6 +159,24 @@ def test_threads_that_add_hooks_and_threads_that_call_do_not_disturb_each_other(
         for task in [pool.submit(calls), pool.submit(calls), pool.submit(calls), pool.submit(adds)]:
             task.result()
     assert len(hooks.stack) == 200
+
+
+def test_first_calls_of_many_mapped_tools_at_once_do_not_disturb_each_other():
+    names = {f"tool {n}, {n * 7919 % 1000}": "Shell" for n in range(CROWD)}
+    switch_interval = sys.getswitchinterval()
+    # So short that threads meet within a line.
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            run = Hooks().run(names=names)
+
+            def make_call(name, run=run):
+                return run.tool(ToolCall(name, {"command": "ls"}), lambda one: one.name).result
+
+            with ThreadPoolExecutor(4) as pool:
+                assert list(pool.map(make_call, names)) == list(names)
+    finally:
+        sys.setswitchinterval(switch_interval)
 
 
 @pytest.fixture

@@ -45,8 +45,9 @@ NEW = object()
 def test_a_hook_changes_what_the_event_allows_and_nothing_else(kind, field):
     context = EVERY[kind]
     if MAY_CHANGE.get(kind) == field:
-        changed = context.replace(**{field: NEW})
-        assert changed == dataclasses.replace(context, **{field: NEW})
+        change = {field: {"new": NEW} if field == "args" else NEW}
+        changed = context.replace(**change)
+        assert changed == dataclasses.replace(context, **change)
         assert type(changed) is type(context)
     else:
         can = f"only {MAY_CHANGE[kind]}" if kind in MAY_CHANGE else "nothing"
@@ -335,3 +336,23 @@ def test_a_value_that_is_too_deep_becomes_text_but_is_written(depth):
     answer = dumps(to_json_value(value))
     assert loads(answer) == to_json_value(value)
     assert "needle" in answer or depth == 5000
+
+
+@pytest.mark.parametrize("args", [["x"], "x", None])
+def test_arguments_that_are_not_a_mapping_are_refused(args):
+    with pytest.raises(HookError, match=f"args must be a mapping, not {type(args).__name__}"):
+        ToolContext.before("bash", {}).replace(args=args)
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "hint"),
+    [
+        (lambda: ToolContext.before("x", {}).after("a"), "result", r"return context\.replace\(result=…\) instead"),
+        (lambda: ToolContext.before("x", {}), "args", r"return context\.replace\(args=…\) instead"),
+        (lambda: ToolContext.before("x", {}), "result", "at pre-tool-call hooks can replace only args, not 'result'"),
+        (StopContext.before, "note", r"replace nothing, not 'note'.* context\.with_metadata\('note', …\)"),
+    ],
+)
+def test_a_change_in_place_is_an_error_with_what_to_write(make, field, hint):
+    with pytest.raises(dataclasses.FrozenInstanceError, match=hint):
+        setattr(make(), field, 3)

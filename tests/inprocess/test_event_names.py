@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from boathook import Hooks, Stack, UnknownEvent, event_is
+from boathook import HookError, Hooks, Stack, UnknownEvent, event_is
 from boathook.core.event import KINDS
 from boathook.inprocess import event_names
 from boathook.inprocess.contexts import CONTEXT_CLASSES
@@ -47,3 +47,8 @@ def test_a_mistake_is_answered_with_the_nearest_name(name, nearest):
     for use in (Hooks().on, lambda name: Stack().with_(noting([]), on=name), event_is, find_event):
         with pytest.raises(UnknownEvent, match=f"did you mean '{nearest}'"):
             use(name)
+
+
+def test_a_hook_in_the_place_of_the_event_is_an_error_with_what_to_write():
+    with pytest.raises(HookError, match=r"not function: write hooks\.add\('before_tool', hook\)"):
+        Hooks().add(lambda context: None, "before_tool")  # type: ignore[call-overload]

@@ -12,11 +12,12 @@ from contextlib import suppress
 
 import pytest
 
-from boathook.core.outcome import NOTHING, Outcome
+from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import Blocked, HookError, HookTimeout
+from boathook.inprocess.event_names import find_event
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.stack import Stack
-from tests.inprocess.builders import BEFORE, CALL, noting, stacked
+from tests.inprocess.builders import BEFORE, CALL, EVERY, noting, stacked
 
 SOON = 0.02
 LATER = 0.25  # time enough to go on, even on a busy machine
@@ -375,3 +376,57 @@ def test_a_hook_left_behind_holds_up_no_call(way, gate):
     for thread in behind:
         thread.join(PATIENCE)
     assert [thread for thread in behind if thread.is_alive()] == []
+
+
+@pytest.mark.parametrize("event", ["before_tool", "after_tool", "before_stop"])
+@pytest.mark.parametrize("fields", [{}, {"timeout": 60}, {"match": "*"}])
+def test_a_hook_that_raises_cancelled_error_has_failed(way, event, fields):
+    if event == "before_stop" and "match" in fields:
+        return
+    stack = Stack()
+
+    def give_up(context):
+        raise asyncio.CancelledError
+
+    async def give_up_later(context):
+        give_up(context)
+
+    def around(context, next):  # noqa: A002
+        give_up(context)
+
+    context = EVERY[find_event(event).name]
+    for hook in (give_up, give_up_later, around):
+        with pytest.raises(HookError, match="raised CancelledError, although the run is not being cancelled"):
+            way.process(stack.with_(hook, on=event, **fields), context)
+        blocking = stack.with_(hook, on=event, on_failure="block", **fields)
+        assert way.process(blocking, context).decision == Decision.BLOCK
+
+
+def test_a_hook_in_a_task_that_is_cancelled_has_not_failed():
+    async def main(fields):
+        began = asyncio.Event()
+
+        async def wait(context):
+            began.set()
+            await asyncio.sleep(600)
+
+        stack = Stack().with_(wait, on="before_tool", on_failure="block", **fields)
+        task = asyncio.ensure_future(stack.aprocess(EVERY["pre-tool-call"]))
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    for fields in ({}, {"timeout": 60}):
+        asyncio.run(main(fields))
+
+
+@pytest.mark.parametrize("match", [None, lambda context: True], ids=["simple", "with a condition"])
+def test_a_block_that_a_hook_raises_has_a_note_how_to_return_it(way, match):
+    def guard(context):
+        raise Blocked("no")
+
+    guard.__qualname__ = "guard"
+    with pytest.raises(Blocked) as raised:
+        way.process(Stack().with_(guard, match=match), BEFORE)
+    assert raised.value.__notes__[0] == "raised by the hook 'guard'; to block, return Outcome.block(reason)"

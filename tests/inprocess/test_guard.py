@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
@@ -15,6 +17,7 @@ from boathook.core.outcome import Outcome
 from boathook.errors import Blocked, HookError, Stopped
 from boathook.inprocess.guard import bind_arguments, unbind_arguments
 from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.operations import ToolCall
 
 
 def listening(hooks: Hooks) -> list:
@@ -280,7 +283,10 @@ def test_methods_are_guarded_too():
     hooks.before_tool(lambda context: context.replace(args={**context.args, "amount": context.args["amount"] * 2}))
     account = Account()
     assert account.deposit(5) == 10
-    assert hooks.guard(account.deposit)(1) == 14
+    other = Hooks()
+    heard = listening(other)
+    assert other.guard(account.deposit)(1) == 12
+    assert heard == [("deposit", {"amount": 1})]
     assert calls[0] == ("deposit", {"self": account, "amount": 5})
 
 
@@ -464,3 +470,235 @@ def test_guarded_calls_belong_to_the_run_in_whose_block_they_are():
         with pytest.raises(Stopped, match="enough"):
             bash("ls")
     assert hooks.find_active_run() is None
+
+
+def test_a_guarded_call_in_a_thread_outside_of_an_open_run_is_reported_once(caplog):
+    hooks, others = Hooks(), Hooks()
+    for each in (hooks, others):
+        each.before_tool(lambda _: None)
+    bash, other = hooks.guard(lambda command: command, name="bash"), others.guard(lambda: 1, name="other")
+    bash("no run is open")
+    with hooks.run("s1"), ThreadPoolExecutor(1) as pool:
+        pool.submit(contextvars.copy_context().run, bash, "in the run").result()
+        pool.submit(other).result()
+        assert not caplog.records
+        for _ in range(2):
+            pool.submit(bash, "ls").result()
+    bash("the run has ended")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert caplog.messages[0].startswith("the guarded function 'bash' was called outside of every run")
+    assert "copy_context().run" in caplog.messages[0]
+
+
+def test_an_async_guarded_call_outside_of_an_open_run_is_reported_too(caplog):
+    hooks = Hooks()
+    hooks.before_tool(lambda _: None)
+
+    @hooks.guard(name="bash")
+    async def bash():
+        return 1
+
+    async def go():
+        outside = contextvars.copy_context()
+        async with hooks.run("s1"):
+            await asyncio.create_task(bash())
+            assert not caplog.records
+            await asyncio.create_task(bash(), context=outside)
+
+    asyncio.run(go())
+    assert len(caplog.records) == 1
+
+
+def test_a_run_keeps_its_texts_back_while_a_guarded_call_is_open():
+    hooks = Hooks()
+    hooks.before_tool(lambda context: context.add_context(f"about {context.name}"))
+    quick = hooks.guard(lambda: None, name="quick")
+    seen = []
+
+    @hooks.guard
+    def slow():
+        quick()
+        seen.append(run.take_context())
+
+    with hooks.run() as run:
+        slow()
+        assert (seen, run.take_context()) == ([()], ("about quick", "about slow"))
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), Stopped("enough"), KeyboardInterrupt()], ids=repr)
+def test_a_guarded_call_that_raises_is_not_open_any_more(error):
+    hooks = Hooks()
+
+    @hooks.guard
+    def tool():
+        raise error
+
+    with hooks.run() as run:
+        run.add_context("read this")
+        with pytest.raises(type(error)):
+            tool()
+        assert run.take_context() == ("read this",)
+
+
+def test_an_async_guarded_call_is_open_until_it_ends_or_is_cancelled():
+    hooks = Hooks()
+
+    async def main():
+        has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+        @hooks.guard
+        async def tool():
+            has_begun.set()
+            await may_end.wait()
+
+        async with hooks.run() as run:
+            run.add_context("read this")
+            for is_cancelled in (True, False):
+                has_begun.clear()
+                task = asyncio.ensure_future(tool())
+                await has_begun.wait()
+                assert run.take_context() == ()
+                task.cancel() if is_cancelled else may_end.set()
+                await asyncio.wait([task])
+                assert task.cancelled() is is_cancelled
+                assert run.take_context() == ("read this",)
+                run.add_context("read this")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("can_ask", [True, False])
+def test_a_question_about_a_guarded_call_is_a_block_with_a_hint_that_fits(caplog, can_ask):
+    hooks = Hooks()
+    hooks.before_tool(lambda _: Outcome.ask("sure?"))
+    tool = hooks.guard(lambda: "ran", name="tool")
+    with hooks.run(can_ask=can_ask) as run:
+        with pytest.raises(Blocked, match=r"sure\? \(no person can be asked\)"):
+            tool()
+        hint = "make the call with run.tool(…) in a run of hooks.run(can_ask=True) (a guarded function cannot return a question)"
+        assert hint in caplog.text
+        # As the hint says.
+        assert (run.tool(ToolCall("tool"), lambda _: "ran").ask is not None) is can_ask
+    hooks.on_ask(lambda context, reason: True)
+    with hooks.run(can_ask=can_ask):
+        assert tool() == "ran"
+
+
+def test_guarded_calls_do_not_run_in_a_session_that_hooks_refused():
+    hooks, ran = Hooks(), []
+    hooks.session_start(lambda _: Outcome.block("no sessions today"))
+    with hooks.run() as run:
+        assert not run.prompt("go").proceeds
+        with pytest.raises(Blocked, match="no sessions today"):
+            hooks.guard(ran.append, name="tool")(1)
+        assert hooks.guard(ran.append, name="tool", on_block="return")(1) == "no sessions today"
+    assert ran == []
+
+
+def test_a_function_is_guarded_by_the_same_hooks_only_once():
+    hooks, other = Hooks(), Hooks()
+    guarded = other.guard(hooks.guard(simple))
+    for again in (hooks, other):
+        with pytest.raises(HookError, match="simple is guarded by these hooks already, and they would run twice"):
+            again.guard(guarded)
+
+
+def make_write(hooks):
+    @hooks.guard
+    def write(path, text="", **more):
+        return f"{path}: {text}"
+
+    return write
+
+
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_a_guarded_function_in_the_operation_of_its_call_does_not_ask_hooks_again(is_loop):
+    hooks = Hooks()
+    calls = listening(hooks)
+    hooks.before_tool(lambda context: context.replace(args={**context.args, "text": f"{context.args['text']}!"}))
+    write = make_write(hooks)
+
+    @hooks.guard(name="write")
+    async def awrite(path, text=""):
+        return write(path, text=text)
+
+    async def run_async(run, call):
+        return await run.atool(call, lambda call: awrite(**call.args))
+
+    with hooks.run() as run:
+        call = ToolCall("write", {"path": "a", "text": "b"})
+        outcome = asyncio.run(run_async(run, call)) if is_loop else run.tool(call, lambda call: write(**call.args))
+        assert outcome.unwrap() == "a: b!"
+        assert calls == [("write", {"path": "a", "text": "b"})]
+        # The call is over.
+        assert write("c", "d") == "c: d!"
+        assert calls[1:] == [("write", {"path": "c", "text": "d"})]
+
+
+def test_a_guarded_function_in_another_call_or_with_other_arguments_asks_hooks():
+    hooks = Hooks()
+    calls = listening(hooks)
+    write, other = make_write(hooks), hooks.guard(lambda path: path, name="other")
+
+    def change(call):
+        call.args["path"] = "b"
+        return write(**call.args)
+
+    operations = (change, lambda call: write("a", mode="x"), lambda call: other("a"), lambda call: write("a", "x"))
+    with hooks.run() as run:
+        for operation in operations:
+            run.tool(ToolCall("write", {"path": "a"}), operation).unwrap()
+            assert len(calls) == 2
+            calls.clear()
+    added = Hooks()
+    added.include(hooks)
+    run = added.run()
+    run.tool(ToolCall("write", {"path": "a"}), lambda call: write(**call.args)).unwrap()
+    assert len(calls) == 1
+    added_calls = listening(hooks)
+    run.tool(ToolCall("write", {"path": "a"}), lambda call: write(**call.args)).unwrap()
+    assert len(added_calls) == 1
+
+
+def test_hooks_after_an_operation_may_call_a_guarded_function_of_the_same_name():
+    hooks = Hooks()
+    write = make_write(hooks)
+    calls = []
+
+    @hooks.after_tool
+    @hooks.tool_failed
+    def write_again(context):
+        calls.append(context.event)
+        if len(calls) == 1:
+            write("a")
+
+    run = hooks.run()
+    run.tool(ToolCall("write", {"path": "a"}), lambda call: 1 / 0)
+    assert calls == ["post-tool-call-failure", "post-tool-call"]
+
+
+def test_a_task_that_outlives_the_operation_asks_hooks_again():
+    hooks, asked = Hooks(), []
+    hooks.before_tool(match="write")(lambda context: asked.append(context.args["name"]))
+
+    @hooks.guard
+    async def write(name):
+        return name
+
+    async def main():
+        is_over = asyncio.Event()
+
+        async def write_later():
+            await is_over.wait()
+            await write("plan")
+
+        async with hooks.run() as run:
+            tasks = []
+            await run.atool(
+                ToolCall("write", {"name": "plan"}), lambda _: tasks.append(asyncio.create_task(write_later()))
+            )
+            is_over.set()
+            await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    assert asked == ["plan", "plan"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import boathook
-from boathook import Hooks, HookTimeout, Outcome, ToolCall, ToolContext
+from boathook import AgentBuilder, Blocked, Hooks, HookTimeout, Outcome, ScriptedModel, Tool, ToolCall, ToolContext
 
 CALL = ToolCall("run_bash", {"cmd": "rm -r build"}, "c1")
 
@@ -54,14 +55,50 @@ def test_the_async_form_writes_the_same_record(hooks, project):
     assert run["ms"] >= 0
 
 
-@pytest.mark.parametrize("method", ["tool", "decide", "before"])
-def test_a_call_that_is_refused_because_two_of_its_keys_differ_is_recorded(hooks, project, method):
-    call = ToolCall("run_bash", {"cmd": "ls", "command": "rm -r build"}, "c1")
-    fields = (pytest.fail,) if method == "tool" else ()
-    outcome = getattr(hooks.run("s1"), method)(call, *fields)
-    assert not outcome.proceeds
-    (record,) = read_records(project)
-    assert (record["decision"], record["reasons"], record["hooks"]) == ("block", [outcome.reason], [])
+def call_in_agent(hooks: Hooks, call: ToolCall) -> None:
+    tool = Tool(call.name, "", pytest.fail)
+    agent = AgentBuilder().with_model(ScriptedModel([[call], "done"])).with_tools(tool).with_hooks(hooks).build()
+    (step, _) = asyncio.run(agent.arun("go")).steps
+    assert step.has_errors
+
+
+def call_guarded(hooks: Hooks, call: ToolCall) -> None:
+    @hooks.guard
+    def run_bash(cmd: str, command: str) -> None:
+        pytest.fail("a hook let the call pass")
+
+    with pytest.raises(Blocked):
+        run_bash(**call.args)
+
+
+def call_stack(hooks: Hooks, call: ToolCall) -> None:
+    with pytest.raises(Blocked):
+        hooks.stack.run_tool(call, pytest.fail)
+
+
+def call_run(method: str, *fields: Any) -> Callable[[Hooks, ToolCall], None]:
+    def make_call(hooks: Hooks, call: ToolCall) -> None:
+        assert not getattr(hooks.run("s1"), method)(call, *fields).proceeds
+
+    return make_call
+
+
+WAYS = {
+    "run.tool": call_run("tool", pytest.fail),
+    "run.decide": call_run("decide"),
+    "run.before": call_run("before"),
+    "stack.run_tool": call_stack,
+    "guard": call_guarded,
+    "reference agent": call_in_agent,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_that_is_refused_because_two_of_its_keys_differ_is_recorded(hooks, project, way):
+    WAYS[way](hooks, ToolCall("run_bash", {"cmd": "ls", "command": "rm -r build"}, "c1"))
+    (record,) = [each for each in read_records(project) if each["event"] == "pre-tool-call"]
+    assert (record["decision"], record["hooks"]) == ("block", [])
+    assert "the keys 'cmd' and 'command' differ" in record["reasons"][0]
     assert "the keys 'cmd' and 'command' differ" in project.run("why").stdout
 
 
@@ -79,7 +116,7 @@ def test_changes_of_a_python_hook_are_recorded(hooks, project):
     assert outcome.result == "***"
     before, after = read_records(project)
     assert before["changed"]["tool_input"]["input"] == {"command": "ls"}
-    assert set(after["changed"]) == {"output", "context"}
+    assert set(after["changed"]) == {"output", "context", "context_texts"}
     assert (after["event"], after["decision"]) == ("post-tool-call", "none")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 
@@ -9,7 +10,7 @@ import pytest
 
 from boathook.core.event import KINDS
 from boathook.core.outcome import Decision, Outcome
-from boathook.errors import ConfigError, HookError
+from boathook.errors import HookError
 from boathook.inprocess.contexts import CONTEXT_CLASSES, Context
 from boathook.inprocess.hooks import Hooks, list_decorators
 from boathook.inprocess.matching import Match
@@ -175,7 +176,7 @@ UNFIT = {
     "handle without next": (Short(), "Short cannot be called as handle(context, next): it takes (context)"),
     "handle with more": (Long(), "Long cannot be called as handle(context, next): it takes (context, go_on, more)"),
     "an object": (Data(), "Data is not a hook: it is not callable and has no method 'handle'"),
-    "a text": ("hook", "str is not a hook: it is not callable and has no method 'handle'"),
+    "a text": ("hook", "str is not a hook: it is not callable and has no method 'handle'; did you mean match='hook'?"),
 }
 
 
@@ -243,7 +244,7 @@ def test_an_unknown_field_is_refused():
 
 
 def test_a_broken_pattern_is_refused_when_a_hook_is_added():
-    with pytest.raises(ConfigError, match="a parenthesis is not closed"):
+    with pytest.raises(HookError, match="a parenthesis is not closed"):
         Hooks().before_tool(match="/(/")(lambda context: None)
 
 
@@ -351,3 +352,71 @@ def test_the_base_matcher_raises_and_the_base_context_has_no_tool():
     with pytest.raises(NotImplementedError):
         Match()(BEFORE)
     assert Context(BEFORE.kind).tool == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("tool", ", did you mean 'match'?"), ("matcher", ", did you mean 'match'?"), ("zzz", "")],
+)
+def test_an_unknown_option_of_a_decorator_is_an_error_that_names_both_and_all_options(name, hint):
+    hooks = Hooks()
+    options = "(its options: match, priority, timeout, on_failure, max_rounds)"
+    for add in (hooks.before_tool, hooks.before_tool(priority=1), lambda **fields: hooks.on("PreToolUse", **fields)):
+        with pytest.raises(TypeError) as raised:
+            add(**{name: "bash"})
+        assert str(raised.value) == f"before_tool has no option '{name}'{hint} {options}"
+
+
+def test_a_method_without_its_object_is_refused():
+    hooks = Hooks()
+
+    add = r"hooks\.add\('pre-tool-call', Guards\(\)\.check\)"
+    with pytest.raises(HookError, match=rf"Guards\.check is a method without its object: write {add}"):
+
+        class Guards:
+            @hooks.before_tool
+            def check(self, context): ...
+
+    class Bound:
+        def check(self, context): ...
+
+    hooks.add("before_tool", Bound().check)
+    hooks.before_tool(lambda self: None)
+    assert len(hooks.stack) == 2
+
+
+@pytest.mark.parametrize("ask", [lambda: True, lambda context: True, lambda context, reason, more: True, "yes"])
+def test_what_cannot_answer_a_question_is_refused_when_it_is_set(ask):
+    for set_ask in (Hooks().on_ask, lambda one: Hooks(ask=one), Stack().with_ask):
+        with pytest.raises(HookError, match=r"cannot be called as ask\(context, reason\)|needs a callable .*, not str"):
+            set_ask(ask)
+    for fitting in (lambda context, reason: True, lambda *any_number: True, print, None):
+        Stack().with_ask(fitting)
+
+
+def test_a_wrong_mode_for_failures_is_an_error_at_once():
+    for make in (lambda: Hooks(on_failure="deny"), lambda: Hooks().before_tool(on_failure="deny")(print)):
+        with pytest.raises(HookError, match="on_failure must be raise, allow, block, not 'deny'"):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("pre_tool", "before_tool"),
+        ("PreToolUse", "before_tool"),
+        ("before_tol", "before_tool"),
+        ("includes", "include"),
+    ],
+)
+def test_a_name_that_hooks_do_not_have_is_an_error_with_the_one_that_was_meant(name, near):
+    with pytest.raises(AttributeError, match=f"Hooks has no attribute '{name}'; did you mean '{near}'"):
+        getattr(Hooks(), name)
+
+
+def test_other_names_that_hooks_do_not_have_are_plain_errors():
+    for name in ("xyz", "_stak", "__wrapped__"):
+        with pytest.raises(AttributeError, match=f"Hooks has no attribute '{name}'$"):
+            getattr(Hooks(), name)
+    assert not hasattr(copy.copy(Hooks()), "xyz")
+    assert Hooks[int]().stack.layers == ()

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from boathook import AgentBuilder, ConfigError, Hooks, Outcome, ScriptedModel, Stack, ToolCall
+from boathook import AgentBuilder, ConfigError, HookError, Hooks, Outcome, ScriptedModel, Stack, ToolCall
 from boathook.inprocess.hooks import HOOKS_GROUP
 from tests.inprocess.builders import BEFORE, noting
 
@@ -37,6 +37,12 @@ def test_a_hook_that_is_included_twice_runs_once(way):
         hooks.include(other)
     way.process(hooks.stack, BEFORE)
     assert notes == ["base"]
+
+
+@pytest.mark.parametrize("other", [[Hooks()], None, print, Hooks])
+def test_what_is_not_a_collection_of_hooks_cannot_be_included(other):
+    with pytest.raises(HookError, match=r"include takes a Hooks or a Stack, not .*: call it once for each"):
+        Hooks().include(other)
 
 
 def test_what_is_added_later_to_the_other_is_not_included(way):

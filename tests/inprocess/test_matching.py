@@ -28,7 +28,7 @@ NAMED = {
     "an end": ("*_file", "read_file", True),
     "a middle": ("mcp__*__get*", "mcp__git__get_log", True),
     "a star for nothing": ("read_*", "read_", True),
-    "a dot is a dot": ("a.*", "ab.c", False),
+    "a dot is a dot": ("a.b*", "acb.c", False),
     "one of several": ("bash|shell", "shell", True),
     "none of several": ("bash|shell", "bash|shell", False),
     "one of several, with a star": ("bash|mcp__*", "mcp__git", True),
@@ -78,6 +78,8 @@ NEVER = {
     "a class of letters": "[rw]ead",
     "a list with commas": "bash, shell",
     "a regex without slashes": "^bash$",
+    "a regex with anything": "write.*",
+    "a regex with something": "bash|write.+",
     "a group": "(read|write)_file",
     "a wrong flag": "/bash/g",
     "a regex that does not end": "/bash",
@@ -96,7 +98,13 @@ def test_a_name_that_can_never_match_is_refused_at_once(pattern):
     assert "regex/" in str(raised.value)
 
 
-LETTERS = st.text("ab.*:@-_/é ", max_size=6).map(lambda text: text.strip(" /"))
+def test_a_regex_without_slashes_is_an_error_with_both_ways_to_write_it():
+    for pattern in ("write.*", "write.+"):
+        with pytest.raises(HookError, match=rf"did you mean 'write\*' or '/{re.escape(pattern)}/'\?"):
+            tool_name(pattern)
+
+
+LETTERS = st.text("ab.*:@-_/é ", max_size=6).map(lambda text: re.sub(r"\.+\*", "*", text).strip(" /"))
 
 
 def glob(pattern: str, name: str) -> bool:
@@ -113,7 +121,8 @@ def test_a_glob_is_the_whole_name_with_stars_for_anything(pattern, name):
 def test_a_name_matches_itself_and_with_stars_put_in(name):
     context = ToolContext.before(name, {})
     for at in range(len(name) + 1):
-        assert tool_name(f"{name[:at]}*{name[at:]}")(context)
+        if not name[:at].endswith("."):
+            assert tool_name(f"{name[:at]}*{name[at:]}")(context)
     assert tool_name(name)(context)
 
 
@@ -140,8 +149,26 @@ def test_an_unknown_event_cannot_be_matched():
 
 @pytest.mark.parametrize("pattern", ["/(/", "/(?=a/", "/a{2000}/"])
 def test_a_pattern_that_does_not_compile_is_refused_at_once(pattern):
-    with pytest.raises(ConfigError):
+    with pytest.raises(HookError, match=re.escape(f"match='{pattern}' cannot be used: ")) as raised:
         tool_name(pattern)
+    assert isinstance(raised.value.__cause__, ConfigError)
+
+
+def test_a_mistake_in_a_match_names_the_hook():
+    def guard(context): ...
+
+    with pytest.raises(HookError) as raised:
+        Hooks().before_tool(match="/(ba/")(guard)
+    [note] = raised.value.__notes__
+    assert re.fullmatch(r"in match= of the hook '.*guard' \(.*test_matching\.py:\d+\)", note)
+
+
+def test_a_list_of_names_is_an_error_with_the_text_to_write():
+    with pytest.raises(HookError, match=r"not list: write 'bash\|Shell'"):
+        Hooks().before_tool(match=["bash", "Shell"])(print)
+    for value in ([], [1], {"bash": 1}):
+        with pytest.raises(HookError, match=r"a matcher must be a name, a callable or a Match, not (list|dict)$"):
+            make_match(value)
 
 
 def test_callables_are_asked():
@@ -151,7 +178,7 @@ def test_callables_are_asked():
     assert make_match(lambda context: [])(BEFORE) is False
 
 
-@pytest.mark.parametrize("given", [5, None, b"bash", ["bash"]], ids=repr)
+@pytest.mark.parametrize("given", [5, None, b"bash", [5]], ids=repr)
 def test_something_else_is_not_a_matcher(given):
     with pytest.raises(HookError) as reported:
         make_match(given)
@@ -277,6 +304,64 @@ def test_a_matcher_of_ones_own_is_asked_each_time(way):
     assert notes == ["hook", "hook"]
 
 
+# What can never match at an event
+
+NEVER_AT = {
+    "a tool at a stop": ("before_stop", tool_name("bash")),
+    "any tool at a stop": ("before_stop", tool_name("*")),
+    "a kind of tools at a stop": ("before_stop", tool_kind("shell")),
+    "another event": ("before_tool", event_is("Stop")),
+    "no event": ("before_tool", event_is()),
+    "not this event": ("before_tool", ~event_is("PreToolUse")),
+    "no tool at all": ("before_tool", ~tool_name("*")),
+    "a tool and more at a stop": ("before_stop", tool_name("bash") & (lambda context: True)),
+    "two tools at a stop": ("before_stop", tool_name("bash") | tool_kind("shell")),
+    "two events at once": ("before_tool", event_is("Stop") & event_is("PreToolUse")),
+    "nothing": ("before_tool", any_of()),
+    "what is denied twice": ("before_stop", ~~tool_name("bash")),
+}
+
+
+@pytest.mark.parametrize(("decorator", "match"), NEVER_AT.values(), ids=NEVER_AT)
+def test_a_matcher_that_can_never_match_at_its_event_is_refused(decorator, match):
+    hooks = Hooks()
+    add = getattr(hooks, decorator)
+    with pytest.raises(HookError) as reported:
+        add(match=match)(print)
+    event = "pre-tool-call" if decorator == "before_tool" else "pre-agent-turn-stop, which has no tool"
+    assert str(reported.value).startswith(f"{match!r} can never match at {event}: ")
+    assert not len(hooks.stack)
+
+
+SOMETIMES_AT = {
+    "a tool": ("before_tool", tool_name("bash")),
+    "not a tool": ("before_tool", ~tool_name("bash")),
+    "not a tool, where there is none": ("before_stop", ~tool_name("bash")),
+    "not a kind of tools": ("before_tool", ~tool_kind("shell")),
+    "this event and another": ("before_tool", event_is("PreToolUse", "Stop")),
+    "a tool, or anything else": ("before_stop", tool_name("bash") | (lambda context: True)),
+    "a callable": ("before_stop", where(lambda context: True)),
+    "everything": ("before_stop", all_of()),
+}
+
+
+@pytest.mark.parametrize(("decorator", "match"), SOMETIMES_AT.values(), ids=SOMETIMES_AT)
+def test_a_matcher_that_may_match_at_its_event_is_taken(decorator, match):
+    hooks = Hooks()
+    getattr(hooks, decorator)(match=match)(print)
+    assert len(hooks.stack) == 1
+
+
+def test_a_matcher_of_a_hook_for_every_event_is_taken():
+    assert len(Stack().with_(print, match=tool_name("bash") & event_is("PreToolUse"))) == 1
+
+
+@given(TREES, CONTEXTS)
+def test_what_a_matcher_knows_of_an_event_is_true(tree, context):
+    match = built(tree)
+    assert match.matches_event(context.kind) in (None, match(context))
+
+
 # A matcher that raises
 
 
@@ -330,3 +415,23 @@ def test_a_name_that_is_almost_one_of_file_hooks_is_reported(caplog):
     for name, near in (("Shel", "Shell"), ("SHELL", "Shell"), ("Bash|ReadFil", "ReadFile")):
         tool_name(name)
         assert caplog.records[-1].getMessage().endswith(f"in file hooks; did you mean '{near}'?")
+
+
+@pytest.mark.parametrize(("match", "other"), [("shell", "Shell"), ("BASH", "bash"), ("x|sHell", "Shell")])
+def test_a_name_in_other_capital_letters_is_reported_once_when_the_tool_is_called(match, other, caplog):
+    hooks = Hooks()
+    hooks.before_tool(match=match)(noting([]))
+    for name in ("note", "bash", "run_bash", "bash"):
+        hooks.guard(lambda command: command, name=name)("ls")
+    [message] = caplog.messages
+    assert "(" in message.partition(" does not match the tool 'bash'")[0]
+    assert message.endswith(f"match='{match}' has other capital letters; did you mean '{other}'?")
+
+
+@pytest.mark.parametrize("match", ["shell", "Shell", "bash|shell", "/shell/i", "*", "note"])
+def test_a_name_that_a_tool_has_is_not_reported_for_its_capital_letters(match, caplog):
+    hooks = Hooks()
+    hooks.before_tool(match=match)(noting([]))
+    for name in ("shell", "bash"):
+        hooks.guard(lambda command: command, name=name)("ls")
+    assert caplog.messages == []

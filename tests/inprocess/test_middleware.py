@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -125,8 +125,28 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize("answer", SILENT.values(), ids=SILENT)
-def test_middleware_that_returns_nothing_and_does_not_go_on_lets_the_call_go_on(way, answer):
+EXPLICIT = {name: answer for name, answer in SILENT.items() if answer(BEFORE) is not None}
+
+
+@pytest.mark.parametrize("failure", ["raise", "block", "allow"])
+def test_middleware_that_returns_nothing_and_does_not_go_on_has_failed(way, failure):
+    notes = []
+
+    def forget(context, go_on): ...
+
+    async def aforget(context, go_on): ...
+
+    for hook in (forget, aforget):
+        hook.__qualname__ = "forget"
+        stack = Stack().with_(hook, on="pre-tool-call", on_failure=failure)
+        error = {"raise": HookError, "block": Blocked, "allow": None}[failure]
+        with pytest.raises(error, match="forget returned nothing and did not call `next`") if error else nullcontext():
+            way.run_tool(stack, CALL, lambda call: notes.append("operation"))
+    assert notes == (["operation"] * 2 if failure == "allow" else [])
+
+
+@pytest.mark.parametrize("answer", EXPLICIT.values(), ids=EXPLICIT)
+def test_middleware_that_returns_its_context_and_does_not_go_on_lets_the_call_go_on(way, answer):
     notes = []
 
     def around(context, go_on):
@@ -455,7 +475,8 @@ def test_async_hooks_are_refused_where_an_event_loop_would_be_held_up(colour):
         hook.__qualname__ = "guard"
         with pytest.raises(HookError) as reported:
             asyncio.run(main(stacked(hook)))
-        assert str(reported.value) == "guard is async, and an event loop runs here: await the async form instead"
+        message = "await the async form instead, or write `async with`"
+        assert str(reported.value) == f"guard is async, and an event loop runs here: {message}"
 
 
 def test_sync_middleware_works_in_a_plain_program_inside_of_an_event_loop():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections import deque
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from boathook import Hooks, ToolCall, ToolContext
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.read_only import freeze_arguments, thaw_arguments
 
 DEEP = {"command": "ls", "env": {"A": ["x", {"y": 1}]}, "tags": {1, 2}, "pair": ({"z": 1}, 2)}
@@ -126,3 +129,56 @@ def test_very_deep_arguments_are_frozen():
     for _ in range(5000):
         value = [value]
     assert freeze_arguments({"deep": value})["deep"][0]
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any = None
+
+
+CONTAINERS = {
+    "a named tuple": (Pair(["x"]), lambda value: value.first.append("evil")),
+    "a named tuple in a list": ([Pair(["x"])], lambda value: value[0].first.append("evil")),
+    "a deque": (deque(["x"], 3), lambda value: value.append("evil")),
+    "a list in a deque": (deque([["x"]]), lambda value: value[0].append("evil")),
+    "a bytearray": (bytearray(b"x"), lambda value: value.extend(b"evil")),
+}
+
+
+@pytest.mark.parametrize(("given", "change"), CONTAINERS.values(), ids=CONTAINERS)
+def test_a_hook_cannot_change_other_containers_in_place(given, change, way):
+    hooks, before, ran = Hooks(on_failure="allow"), copy.deepcopy(given), []
+    hooks.before_tool(lambda context: change(context.args["value"]))
+    way.run_tool(hooks.stack, ToolCall("bash", {"value": given}), lambda call: ran.append(call.args["value"]))
+    assert given == before
+    assert ran == [before]
+    assert type(ran[0]) is type(given)
+
+
+@pytest.mark.parametrize(("given", "change"), CONTAINERS.values(), ids=CONTAINERS)
+def test_other_containers_look_as_they_are_and_are_copied_as_ordinary_ones(given, change):
+    frozen = freeze_arguments({"value": given})["value"]
+    assert frozen == given
+    assert to_json_value(frozen) == to_json_value(given)
+    for copied in (copy.deepcopy(frozen), pickle.loads(pickle.dumps(frozen))):
+        assert copied == given
+        assert type(copied) is type(given)
+        change(copied)
+
+
+def test_a_tuple_without_anything_to_change_stays_the_same_object():
+    pair, plain = Pair(1, "x"), (1, "x")
+    frozen = freeze_arguments({"pair": pair, "plain": plain, "list": []})
+    assert frozen["pair"] is pair
+    assert frozen["plain"] is plain
+
+
+def test_objects_of_other_types_are_the_tools_own():
+    """As the documentation says: hooks get the object itself, and what they change in it the tool gets."""
+
+    @dataclass
+    class Request:
+        command: str
+
+    request = Request("ls")
+    assert freeze_arguments({"request": request})["request"] is request

@@ -226,6 +226,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "your own key comes first: write {'cmd': 'command'}",
     ),
     ({"arguments": {"bash": {"cmd": "comand"}}}, "did you mean 'command'?"),
+    ({"names": {"Shell": "run_it"}}, "Your own name comes first: write {'run_it': 'Shell'}"),
+    ({"names": {"Shell": "bash"}}, "Your own name comes first: write {'bash': 'Shell'}"),
 ]
 
 
@@ -268,6 +270,7 @@ def test_maps_of_names_may_have_what_only_the_program_knows():
         ({"deploy": "release"}, {"deploy": {"to": "environment"}}),
         ({"x": "mcp__files__read_file"}, None),
         ({"x": "x"}, {"x": {"a": "b"}}),
+        ({"Shell": "Shell", "Grep": "Glob"}, None),
         (None, {"execute": {"q": "sql"}, "weather": {"town": "city"}}),
     ):
         found = NameMap(names, arguments)
@@ -295,6 +298,8 @@ def test_names_that_an_agent_does_not_have_are_found_once_its_tools_are_known():
     assert names.check_tools(["run_bsh", "weather"]) == ("deploy", "reed")
     with pytest.raises(ConfigError, match="'run_bsh', which is not a tool of the agent; did you mean 'run_bash'"):
         names.check_tools(["run_bash", "deploy", "reed"])
+    with pytest.raises(ConfigError, match="'bahs', which is not a tool of the agent; did you mean 'bash'"):
+        NameMap({"bahs": "Shell"}).check_tools(["bash", "write"])
     # Both are tools of the program.
     assert names.check_tools(["run_bsh", "run_bash", "deploy", "reed"]) == ()
 
@@ -380,3 +385,34 @@ def test_an_untrusted_hook_does_not_run_and_the_person_reads_it(project):
         run = hooks.run("s1")
         assert run.tool(BASH, get_args).proceeds
     assert run.take_messages() == ("hooks of this project did not run: guard (untrusted). Review them: boathook trust",)
+
+
+def test_each_file_hook_may_refuse_a_stop_three_times(project):
+    for name, priority in (("first", 90), ("second", 80)):
+        script = f"echo {name} says no >&2; exit 2"
+        project.write_hook(name, script, fields={"trigger": "pre-agent-turn-stop", "priority": priority})
+    hooks = Hooks()
+    with hooks.load(project.path):
+        run = hooks.run()
+        for _ in range(2):
+            run.prompt("go")
+            outcomes = [run.stop("x") for _ in range(7)]
+            assert [outcome.reason for outcome in outcomes] == ["first says no"] * 3 + ["second says no"] * 3 + [""]
+            assert [outcome.context.file_hook_refusals for outcome in outcomes[:3]] == [1, 2, 3]
+    messages = [text for text in run.take_messages() if "is let through now" in text]
+    assert messages == [
+        f"the stop was refused 3 times in this turn and is let through now; the hook's reason: {name} says no"
+        for name in ("first", "second")
+    ]
+
+
+def test_each_file_hook_may_send_a_subagent_back_three_times(project):
+    for name, priority in (("first", 90), ("second", 80)):
+        script = f"echo {name} says no >&2; exit 2"
+        project.write_hook(name, script, fields={"trigger": "post-subagent", "priority": priority})
+    hooks = Hooks()
+    with hooks.load(project.path):
+        child = hooks.run().child("helper", "dig")
+        child.prompt("dig")
+        outcomes = [child.stop("a hole") for _ in range(7)]
+    assert [outcome.reason for outcome in outcomes] == ["first says no"] * 3 + ["second says no"] * 3 + [""]

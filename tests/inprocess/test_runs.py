@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -325,6 +326,18 @@ def test_messages_are_shown_when_they_come_also_those_of_the_end_and_of_subagent
     assert shown == ["pre-agent-turn", "pre-subagent", "post-agent-turn", "post-session"]
 
 
+def test_messages_that_are_never_taken_are_shown_but_not_all_are_kept(hooks):
+    shown: list[str] = []
+    run = hooks.run()
+    run.show_message = shown.append
+    for number in range(3000):
+        run.add_messages([f"step {number}", "again"])
+    assert [text for text in shown if text != "again"] == [f"step {number}" for number in range(3000)]
+    assert run.take_messages()[-1] == "step 2999"
+    run.add_messages(map(str, range(3000)))
+    assert len(run.take_messages()) == 1024
+
+
 def test_the_same_message_is_shown_once(do, hooks):
     hooks.before_tool(lambda context: context.add_message("careful"))
     shown: list[str] = []
@@ -457,6 +470,38 @@ def test_an_unknown_call_cannot_end_by_its_id_alone(do, hooks, events):
     assert events == ["post-tool-call"]
 
 
+def test_the_end_of_a_call_without_an_id_is_known_by_its_name_and_arguments(do, hooks, events, caplog):
+    hooks.before_tool(
+        lambda context: Outcome.block("no") if context.args["where"] == "no" else context.add_context("t")
+    )
+    run = hooks.run()
+    calls = [ToolCall("list", {"where": where}) for where in ("a", "b", "b", "no")]
+    for call in calls:
+        do(run, "before", call)
+    for call in calls:
+        do(run, "after", ToolCall(call.name, dict(call.args)), "x")
+    assert run.take_context() == ("t", "t", "t")
+    assert (events.count("post-tool-call"), caplog.messages) == (3, [])
+
+
+def test_the_end_of_a_call_that_hooks_have_not_seen_is_reported(do, hooks, events, caplog):
+    run = hooks.run()
+    do(run, "before", ToolCall("list", {"where": "."}))
+    do(run, "after", ToolCall("list", {"where": "/"}), "x")
+    assert "`after` got a call of 'list' that `before` has not seen: pass `outcome.call`" in caplog.text
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_call_without_an_end_is_reported_if_texts_for_the_model_waited_for_it(do, hooks, caplog, is_interrupted):
+    hooks.before_tool(lambda context: context.add_context("t"))
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    do(run, "before", LS)
+    do(run, "cancel" if is_interrupted else "end")
+    assert ("`after` was not called for 'list'" in caplog.text) == (not is_interrupted)
+    assert ("wrote for it (1)" in caplog.text) == (not is_interrupted)
+
+
 def test_a_call_with_the_id_of_an_open_call_of_another_tool_is_refused(do, hooks):
     hooks.after_tool(match="read_file")(lambda context: context.replace(result="***"))
     run = hooks.run()
@@ -479,6 +524,43 @@ def test_the_end_of_a_refused_call_is_not_that_of_an_open_call_with_the_same_id(
     assert [do(run, "before", call).proceeds for call in (first, second)] == [True, False]
     assert do(run, "after", second, "no").result == "no"
     assert do(run, "after", first, "hunter2").result == "***"
+
+
+@pytest.mark.parametrize("changed", [None, {"where": "/"}], ids=["same", "changed"])
+@pytest.mark.parametrize("way", ["before", "tool"])
+def test_hooks_see_a_result_that_comes_after_the_end_of_a_call_that_a_person_allowed(do, hooks, way, changed):
+    hooks.before_tool(lambda context: Outcome.ask("sure?") if context.args["where"] == "." else None)
+    hooks.after_tool(lambda context: context.replace(result="***"))
+    run = hooks.run(can_ask=True)
+    do(run, "prompt", "hi")
+    made = LS if changed is None else ToolCall("list", changed, LS.id)
+    run.answer(do(run, "before", LS).ask.token, is_allowed=True, args=changed)
+    if way == "tool":
+        assert do(run, "tool", made, lambda _: "pending").result == "***"
+    else:
+        assert do(run, "before", made).proceeds
+        assert do(run, "after", made, "pending").result == "***"
+    assert do(run, "after", made, "hunter2").result == "***"
+    with pytest.raises(HookError, match="there is no open call"):
+        do(run, "after", LS.id, "hunter2")
+
+
+def test_hooks_see_the_result_of_another_call_with_the_id_of_a_refused_one(do, hooks):
+    hooks.before_tool(lambda context: Outcome.block("no") if context.args["where"] == "." else None)
+    hooks.after_tool(lambda context: context.replace(result="***"))
+    run = hooks.run()
+    assert not do(run, "before", LS).proceeds
+    assert do(run, "after", ToolCall("list", {"where": "/"}, LS.id), "hunter2").result == "***"
+    assert do(run, "after", LS, "no").result == "no"
+
+
+def test_the_end_of_a_call_that_waits_is_known_by_its_arguments_as_they_were_given_or_changed(do, hooks):
+    hooks.before_tool(lambda context: Outcome.ask("sure?").replace(context=context.replace(args={"where": "/"})))
+    hooks.after_tool(lambda context: context.replace(result="***"))
+    for args in ({"where": "."}, {"where": "/"}):
+        run = hooks.run(can_ask=True)
+        assert do(run, "before", LS).ask.call.args == {"where": "/"}
+        assert do(run, "after", ToolCall("list", args, LS.id), "waits").result == "waits"
 
 
 def yield_two(call):
@@ -801,6 +883,66 @@ def test_a_run_that_waits_is_found_by_its_token_and_goes_on(do, hooks, asking, e
     assert events.count("pre-session") == events.count("pre-agent-turn") == events.count("post-session") == 1
 
 
+async def _suspend_in_block(hooks, error=None):
+    async with hooks.run("s1", can_ask=True) as run:
+        await run.aprompt("hi")
+        outcome = await run.atool(LS, operate)
+        run.suspend()
+        if error is not None:
+            raise error
+        return outcome.ask.token
+
+
+def _suspend_in_plain_block(hooks, error=None):
+    with hooks.run("s1", can_ask=True) as run:
+        run.prompt("hi")
+        outcome = run.tool(LS, operate)
+        run.suspend()
+        if error is not None:
+            raise error
+        return outcome.ask.token
+
+
+BLOCKS = pytest.mark.parametrize(
+    "suspend", [_suspend_in_plain_block, lambda *given: asyncio.run(_suspend_in_block(*given))], ids=["sync", "async"]
+)
+
+
+@BLOCKS
+def test_a_run_that_was_suspended_in_its_block_goes_on_after_it(hooks, asking, events, suspend):
+    token = suspend(hooks)
+    assert events[-1] == "permission-request"
+    run = hooks.find_run(token)
+    with run:
+        run.resume()
+        run.answer(token, True)
+        assert run.tool(LS, operate).has_run
+    assert events[-2:] == ["post-agent-turn", "post-session"]
+    assert hooks.find_run("s1") is None
+
+
+@BLOCKS
+def test_an_error_in_its_block_ends_a_run_that_was_suspended(hooks, asking, events, suspend):
+    with suppress(RuntimeError):
+        suspend(hooks, RuntimeError("broken"))
+    assert events[-1] == "post-session"
+    assert hooks.find_run("s1") is None
+
+
+def test_a_subagent_that_waits_is_not_found_any_more_when_its_caller_has_ended(do, hooks, asking):
+    run = hooks.run("s1", can_ask=True)
+    do(run, "prompt", "hi")
+    child = run.child("helper", "help")
+    do(child, "prompt", "help")
+    token = do(child, "before", LS).ask.token
+    child.suspend("place")
+    assert hooks.find_run(token) is hooks.find_run("place") is child
+    assert child.is_session_open
+    do(run, "end")
+    assert hooks.find_run(token) is hooks.find_run("place") is None
+    assert not child.is_session_open
+
+
 def test_only_the_last_runs_wait_if_many_are_suspended(hooks):
     runs = [hooks.run(f"s{number}") for number in range(1025)]
     for run in runs:
@@ -929,11 +1071,173 @@ def test_a_cancelled_task_ends_its_turn_and_its_session(hooks, events):
     assert reasons == ["interrupted"]
 
 
+def cancel_at_every_turn(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it is done, as a scope of anyio does, which names itself."""
+    if not task.done():
+        task.cancel("again")
+        asyncio.get_running_loop().call_soon(cancel_at_every_turn, task)
+
+
+@pytest.mark.parametrize("end", [None, ValueError("the hook failed")], ids=["ends", "fails"])
+def test_a_task_that_is_cancelled_at_every_turn_of_the_loop_ends_its_turn_and_its_session(hooks, end):
+    ended: list[str] = []
+
+    @hooks.turn_end
+    async def end_turn(context):
+        await asyncio.sleep(0.01)
+        ended.append("turn")
+
+    @hooks.session_end
+    async def end_session(context):
+        await asyncio.sleep(0.01)
+        ended.append("session")
+        if end is not None:
+            raise end
+
+    async def main() -> None:
+        async def work() -> None:
+            async with hooks.run() as run:
+                await run.aprompt("hi")
+                has_started.set()
+                await asyncio.sleep(600)
+
+        has_started = asyncio.Event()
+        task = asyncio.create_task(work())
+        await has_started.wait()
+        cancel_at_every_turn(task)
+        with pytest.raises(asyncio.CancelledError if end is None else ValueError, match=r"again|the hook failed"):
+            await task
+
+    asyncio.run(main())
+    assert ended == ["turn", "session"]
+
+
+def test_a_scope_of_anyio_that_times_out_ends_the_turn_and_the_session(hooks):
+    anyio = pytest.importorskip("anyio")
+    ended: list[str] = []
+
+    @hooks.session_end
+    async def end_session(context):
+        await asyncio.sleep(0.01)
+        ended.append(context.exit_reason)
+
+    async def main() -> None:
+        with anyio.move_on_after(0.01) as scope:
+            async with hooks.run() as run:
+                await run.aprompt("hi")
+                await asyncio.sleep(600)
+        assert scope.cancelled_caught
+
+    asyncio.run(main())
+    assert ended == ["interrupted"]
+
+
 def test_a_run_that_has_ended_cannot_begin_again(do, hooks):
     run = hooks.run()
     do(run, "end")
     with pytest.raises(BoathookError, match="the run has ended"):
         do(run, "prompt", "hi")
+
+
+def test_after_its_end_a_run_does_nothing_more(do, hooks, events):
+    guarded, ran = hooks.guard(lambda: ran.append("guarded"), name="list"), []
+    steps = {
+        "prompt": ("hi",),
+        "begin_step": (),
+        "tool": (LS, ran.append),
+        "decide": (LS,),
+        "before": (LS,),
+        "stop": ("done",),
+    }
+    run = hooks.run()
+    do(run, "prompt", "go")
+    child = run.child("helper")
+    do(child, "prompt", "help")
+    do(run, "end")
+    events.clear()
+    for each in (run, child):
+        for method, args in steps.items():
+            with pytest.raises(BoathookError, match="the run has ended: make a new one"):
+                do(each, method, *args)
+        with pytest.raises(BoathookError, match="the run has ended"):
+            each.resume()
+    with run, pytest.raises(BoathookError, match="the run has ended"):
+        guarded()
+    assert (ran, events) == ([], [])
+
+
+def test_a_refused_session_refuses_calls_with_its_reason(do, hooks, events):
+    hooks.session_start(lambda context: Outcome.block("not on Sundays"))
+    run, ran = hooks.run(), []
+    do(run, "prompt", "go")
+    for outcome in (do(run, "tool", LS, ran.append), do(run, "decide", LS), do(run, "before", LS)):
+        assert (outcome.proceeds, outcome.reason) == (False, "not on Sundays")
+    assert (ran, events) == ([], ["pre-session"])
+
+
+def test_calls_and_subagents_are_refused_while_hooks_decide_about_the_session(do, hooks):
+    ran, seen = [], []
+
+    def decide(context: Any) -> Outcome:
+        # As from another thread: these are in the same run.
+        outcomes = [run.tool(LS, ran.append), run.decide(LS), run.before(LS), child.tool(LS, ran.append)]
+        seen.extend([*outcomes, child.prompt("help")])
+        return Outcome.block("closed")
+
+    hooks.session_start(decide)
+    run = hooks.run()
+    child = run.child("helper")
+    assert do(run, "prompt", "go").reason == "closed"
+    assert ran == []
+    assert len(seen) == 5
+    assert all(not each.proceeds and "the session is just beginning" in each.reason for each in seen)
+
+
+def test_calls_and_subagents_are_refused_if_hooks_failed_to_decide_about_the_session(do, hooks):
+    failures = [ValueError("the database is down")]
+    hooks.session_start(lambda context: (_ for _ in ()).throw(failures.pop()) if failures else None)
+    run, ran = hooks.run(), []
+    child = run.child("helper")
+    with pytest.raises(ValueError, match="the database is down"):
+        do(run, "prompt", "go")
+    for each in (do(run, "tool", LS, ran.append), do(child, "prompt", "help")):
+        assert (each.proceeds, "its hooks failed" in each.reason) == (False, True)
+    assert do(run, "prompt", "go").proceeds
+    assert do(child, "prompt", "help").proceeds
+    do(run, "tool", LS, ran.append)
+    assert len(ran) == 1
+
+
+async def operate_later(call: ToolCall) -> str:
+    return f"ran {call.name}"
+
+
+async def stream_later(call: ToolCall) -> Any:
+    yield f"ran {call.name}"
+
+
+@pytest.mark.parametrize("operation", [operate_later, stream_later, partial(operate_later)])
+@pytest.mark.parametrize("has_hook", [True, False])
+@pytest.mark.filterwarnings("error")
+def test_a_plain_call_of_an_async_tool_is_an_error_and_not_a_result(hooks, events, operation, has_hook):
+    hooks = hooks if has_hook else Hooks()
+    guarded = hooks.guard(lambda where: operation(LS), name="list")
+    calls = (
+        lambda: hooks.run().tool(LS, operation),
+        lambda: hooks.stack.run_tool(LS, operation),
+        lambda: guarded("."),
+    )
+    for call in calls:
+        with pytest.raises(HookError, match=r"the tool 'list' is async, so it has not run.*await run\.atool"):
+            call()
+    assert "post-tool-call" not in events
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_plain_terminal_that_is_async_is_an_error(hooks, events):
+    for stack in (hooks.stack, Hooks().stack):
+        with pytest.raises(HookError, match="a terminal must return an Outcome, a context or None, not coroutine"):
+            stack.process(NotificationContext.of("hi"), operate_later)
 
 
 def test_the_end_of_a_session_names_what_ended_it(do, hooks):
@@ -1006,6 +1310,18 @@ def test_a_subagent_is_sent_back_at_most_three_times_and_ends_in_any_case(do, ho
     assert events == ["turn-failure", "post-subagent"]
 
 
+def test_each_hook_may_send_a_subagent_back_a_few_times(do, hooks):
+    hooks.subagent_stop(priority=1)(lambda _: Outcome.block("deeper"))
+    hooks.subagent_stop(max_rounds=1)(lambda context: Outcome.block(f"wider ({context.block_count})"))
+    child = hooks.run().child("helper", "dig")
+    do(child, "prompt", "dig")
+    outcomes = [do(child, "stop", "a hole") for _ in range(5)]
+    assert [outcome.reason for outcome in outcomes] == ["deeper", "deeper", "deeper", "wider (3)", ""]
+    assert outcomes[-1].lifted == ("deeper", "wider (4)")
+    do(child, "prompt", "dig")
+    assert do(child, "stop", "a hole").reason == "deeper"
+
+
 def test_a_refused_subagent_has_the_reason(do, hooks):
     hooks.subagent_start(lambda _: Outcome.block("no helpers"))
     outcome = do(hooks.run().child("helper"), "prompt", "dig")
@@ -1062,3 +1378,189 @@ def test_a_run_ends_with_the_error_that_ended_it(do, hooks, events, error, failu
     do(run, "end", error=error)
     assert events == ["pre-session", "pre-agent-turn", *failures, "post-agent-turn", "post-session"]
     assert ends == [exit_reason]
+
+
+def test_hooks_that_fail_when_the_session_begins_are_asked_again_at_the_next_prompt(do, hooks):
+    starts: list[str] = []
+
+    @hooks.session_start
+    def check_policy(context):
+        starts.append(context.event)
+        if len(starts) < 3:
+            raise ConnectionError("the policy server is down")
+
+    run = hooks.run()
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            do(run, "prompt", "hi")
+    assert do(run, "prompt", "hi").proceeds
+    assert do(run, "prompt", "hi").proceeds
+    assert len(starts) == 3
+
+
+def test_no_prompt_proceeds_before_hooks_have_decided_about_the_session(hooks):
+    async def refuse(context):
+        await asyncio.sleep(0.01)
+        return Outcome.block("no sessions today")
+
+    hooks.session_start(refuse)
+
+    async def prompt_twice():
+        run = hooks.run()
+        return await asyncio.gather(run.aprompt("one"), run.aprompt("two"))
+
+    assert [outcome.proceeds for outcome in asyncio.run(prompt_twice())] == [False, False]
+
+
+def test_the_session_ends_although_a_hook_fails_at_the_end_of_the_turn(do, hooks, events):
+    hooks.turn_end(lambda _: 1 / 0)
+    run = hooks.run()
+    do(run, "prompt", "hi")
+    with pytest.raises(ZeroDivisionError):
+        do(run, "end")
+    assert events == ["pre-session", "pre-agent-turn", "post-agent-turn", "post-session"]
+    assert not run.is_session_open
+
+
+def pay_once(hooks):
+    asked: list[str] = []
+
+    @hooks.before_tool
+    def decide(context):
+        asked.append(context.name)
+        return Outcome.block("only one payment") if len(asked) > 1 else None
+
+    return asked
+
+
+def test_hooks_are_asked_about_each_of_several_calls_at_once_that_are_the_same_in_all(hooks):
+    asked, paid = pay_once(hooks), []
+
+    async def pay(call):
+        paid.append(call.id)
+        await asyncio.sleep(0.01)
+        return "paid"
+
+    async def pay_thrice():
+        run = hooks.run()
+        await run.aprompt("pay")
+        calls = [run.atool(ToolCall("pay", {"euros": 5}, "c1"), pay) for _ in range(3)]
+        return await asyncio.gather(*calls)
+
+    texts = [outcome.text for outcome in asyncio.run(pay_thrice())]
+    assert texts == ["paid", "only one payment", "only one payment"]
+    assert (paid, len(asked)) == (["c1"], 3)
+
+
+def test_hooks_are_asked_about_each_of_several_calls_of_the_host_that_are_the_same_in_all(do, hooks):
+    asked, run = pay_once(hooks), hooks.run()
+    do(run, "prompt", "pay")
+    call = ToolCall("pay", {"euros": 5}, "c1")
+    assert [do(run, "before", call).proceeds for _ in range(3)] == [True, False, False]
+    assert len(asked) == 3
+
+
+def test_an_outcome_of_a_run_is_neither_true_nor_false(do, hooks):
+    run = hooks.run()
+    for outcome in (do(run, "prompt", "go"), do(run, "before", ToolCall("bash"))):
+        with pytest.raises(TypeError, match=r"neither true nor false: ask outcome\.proceeds"):
+            bool(outcome)
+
+
+def take_no_position(*, command): ...
+
+
+def take_two(command, folder): ...
+
+
+def split(command):
+    return command.split()
+
+
+@pytest.mark.parametrize("tool", [take_no_position, take_two, split])
+def test_the_tool_itself_in_place_of_an_operation_is_an_error_with_what_to_write(do, hooks, tool):
+    call = ToolCall("bash", {"command": "ls", "folder": "."})
+    with pytest.raises(HookError, match=rf"gets the ToolCall: write lambda call: {tool.__name__}\(\*\*call\.args\)"):
+        do(hooks.run(), "tool", call, tool)
+
+
+def test_errors_of_an_operation_stay_errors_of_the_tool(do, hooks):
+    def raise_error(call):
+        raise TypeError(call.name)
+
+    call = ToolCall("bash", {"call": "ls"})
+    for operation in (raise_error, lambda each: each.missing, lambda *calls: take_two("ls")):
+        outcome = do(hooks.run(), "tool", call, operation)
+        assert outcome.has_run
+        assert isinstance(outcome.error, TypeError | AttributeError)
+
+
+def test_what_is_not_a_context_or_an_error_is_refused_with_what_to_write(do, hooks):
+    run = hooks.run()
+    with pytest.raises(HookError, match=r"fire takes the context of an event, such as NotificationContext\.of"):
+        do(run, "fire", "notification")
+    with pytest.raises(HookError, match=r"a turn fails with an exception, not str: write RuntimeError"):
+        do(run, "failed", "it broke")
+
+
+def test_the_error_of_a_plain_block_in_a_loop_with_an_async_hook_names_the_async_form(hooks):
+    @hooks.session_end
+    async def end(context): ...
+
+    async def run_plain():
+        with hooks.run() as run:
+            run.prompt("go")
+
+    with pytest.raises(HookError, match=r"an event loop runs here: .* or write `async with`"):
+        asyncio.run(run_plain())
+
+
+@pytest.mark.parametrize("method", ["decide", "before"])
+def test_a_decision_about_a_tool_that_no_hook_is_for_runs_no_chain(hooks, method, monkeypatch):
+    hooks.before_tool(match="/^other$/")(pytest.fail)
+    monkeypatch.setattr("boathook.inprocess.stack.ChainRun", pytest.fail)
+    outcome = getattr(hooks.run(), method)(LS)
+    assert outcome.proceeds
+    assert outcome.call.args == LS.args
+
+
+MISTAKES_IN_RUNS = {
+    "session_id": (
+        {"session_id": {"state": 1}},
+        "session_id must be a text, not dict: write hooks.run(session_id='…', state=…)",
+    ),
+    "metadata": ({"metadata": "abc"}, "metadata must be a dict, not str: write metadata={'key': value}"),
+    "extra": ({"extra": "abc"}, "extra must be a dict, not str: write extra={'key': value}"),
+    "source": ({"source": "startp"}, "there is no source 'startp', did you mean 'startup'?"),
+    "no source": ({"source": None}, "source must be a text such as 'startup', not NoneType"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES_IN_RUNS)
+def test_a_mistake_in_the_options_of_a_run_is_an_error_with_what_to_write(hooks, name):
+    options, message = MISTAKES_IN_RUNS[name]
+    with pytest.raises(HookError) as raised:
+        hooks.run(**options)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_source_of_your_own_is_accepted(hooks):
+    assert hooks.run(source="nightly").source == "nightly"
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_stream_has_no_text_before_it_is_read(hooks, way):
+    run = hooks.run()
+    outcome = run.tool(LS, yield_two) if way == "sync" else asyncio.run(run.atool(LS, yield_two_async))
+    with pytest.raises(HookError, match=r"'list' returned a stream, which has no text.*read outcome\.result"):
+        outcome.text  # noqa: B018
+    if way == "sync":
+        assert list(outcome.result) == [1, 2]
+
+
+def test_the_text_of_a_key_error_has_its_class(do, hooks):
+    def operate(call):
+        raise {"k": KeyError("wirte_note"), "v": ValueError("no"), "n": ValueError()}[call.args["error"]]
+
+    texts = [do(hooks.run(), "tool", ToolCall("list", {"error": error}), operate).text for error in "kvn"]
+    assert texts == ["KeyError: 'wirte_note'", "no", "ValueError"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -62,8 +63,12 @@ def test_values_left_at_the_start_are_there_at_the_end(sessions):
     assert [context.get("started") for context in heard] == [5, 5]
 
 
-@pytest.mark.parametrize("error", [ValueError("broken"), Stopped("enough"), KeyboardInterrupt()], ids=repr)
-def test_a_session_ends_also_after_an_error(sessions, error):
+@pytest.mark.parametrize(
+    ("error", "exit_reason"),
+    [(ValueError("broken"), "error"), (Stopped("enough"), "done"), (KeyboardInterrupt(), "interrupted")],
+    ids=repr,
+)
+def test_a_session_ends_also_after_an_error_for_the_reason_that_a_run_has(sessions, error, exit_reason):
     hooks, heard = listening()
 
     def work(context):
@@ -74,8 +79,27 @@ def test_a_session_ends_also_after_an_error(sessions, error):
     assert reported.value is error
     assert [(context.event, context.exit_reason) for context in heard] == [
         ("pre-session", None),
-        ("post-session", "error"),
+        ("post-session", exit_reason),
     ]
+    run = hooks.run()
+    run.begin()
+    run.end(error=error)
+    assert heard[-1].exit_reason == exit_reason
+
+
+@pytest.mark.parametrize("is_caught", [True, False])
+def test_a_session_that_a_hook_stopped_ends_as_stopped(sessions, is_caught):
+    hooks, heard = listening()
+    hooks.before_tool(lambda _: Outcome.stop("enough"))
+    tool = hooks.guard(lambda: None, name="tool")
+
+    def work(context):
+        with suppress(Stopped) if is_caught else nullcontext():
+            tool()
+
+    with nullcontext() if is_caught else pytest.raises(Stopped):
+        sessions.during(hooks, work)
+    assert heard[-1].exit_reason == "stopped"
 
 
 @pytest.mark.parametrize(
@@ -152,4 +176,4 @@ def test_a_session_that_is_cancelled_ends():
 
     begun = asyncio.Event()
     asyncio.run(outer())
-    assert [(context.event, context.exit_reason) for context in heard][-1] == ("post-session", "error")
+    assert [(context.event, context.exit_reason) for context in heard][-1] == ("post-session", "interrupted")

@@ -13,7 +13,6 @@ from boathook.agent.builtin_tools import BUILTIN_TOOLS, Tool, make_tool
 from boathook.agent.loop import SUBAGENT_TOOL
 from boathook.agent.model import Model
 from boathook.agent.reference_agent import (
-    MAX_ROUNDS,
     MAX_STEPS,
     REQUEST_TIMEOUT,
     Agent,
@@ -48,7 +47,6 @@ class AgentBuilder:
     system: str = ""
     ask: Ask | None = None
     max_steps: int = MAX_STEPS
-    max_rounds: int = MAX_ROUNDS
     token_budget: int | None = None
     request_timeout: float | None = REQUEST_TIMEOUT
     compactor: Compactor = drop_middle
@@ -92,17 +90,14 @@ class AgentBuilder:
         self,
         *,
         max_steps: int = MAX_STEPS,
-        max_rounds: int = MAX_ROUNDS,
         token_budget: int | None = None,
         request_timeout: float | None = REQUEST_TIMEOUT,
     ) -> Self:
         """Set how many steps a turn may take, and how many tokens a conversation may have before it is compacted.
 
-        `request_timeout` is how many seconds one request to the model may take (600; None: any). `max_rounds` is how often hooks
-        may send the agent back to work if it is a subagent; at other stops each hook has its own.
+        `request_timeout` is how many seconds one request to the model may take (600; None: any).
         """
-        limits = {"max_steps": max_steps, "max_rounds": max_rounds, "token_budget": token_budget}
-        return self._with(**limits, request_timeout=request_timeout)
+        return self._with(max_steps=max_steps, token_budget=token_budget, request_timeout=request_timeout)
 
     def with_compactor(self, compactor: Compactor) -> Self:
         """Set the function that compacts a conversation."""
@@ -179,10 +174,14 @@ class AgentBuilder:
         return self.add_hook("Stop", callback, priority=priority, max_rounds=max_rounds, match=match)
 
     def on_subagent_stop(
-        self, callback: AnyHook[SubagentContext[AgentState]], priority: int = 0, match: MatchLike | None = None
+        self,
+        callback: AnyHook[SubagentContext[AgentState]],
+        priority: int = 0,
+        max_rounds: int = DEFAULT_MAX_ROUNDS,
+        match: MatchLike | None = None,
     ) -> Self:
         """Call a callback when a subagent has finished; a block sends it back to work."""
-        return self.add_hook("SubagentStop", callback, priority=priority, match=match)
+        return self.add_hook("SubagentStop", callback, priority=priority, max_rounds=max_rounds, match=match)
 
     def on_agent_failed(
         self, callback: AnyHook[FailureContext[AgentState]], priority: int = 0, match: MatchLike | None = None

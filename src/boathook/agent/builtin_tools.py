@@ -20,6 +20,7 @@ from typing import Any
 
 from boathook.agent.model import ToolSpec
 from boathook.errors import BoathookError
+from boathook.process.reaper import ProcessMark, Reaper
 
 _MAX_OUTPUT_CHARS = 100_000
 _MAX_OUTPUT_BYTES = _MAX_OUTPUT_CHARS * 4
@@ -189,34 +190,53 @@ class _Command(asyncio.SubprocessProtocol):
 
 async def _run_shell(args: Mapping[str, Any], workplace: Workplace) -> str:
     """Run a command; if it times out or is cancelled, kill it and everything it started."""
-    starting = asyncio.ensure_future(_start_command(_read_text(args, "command"), workplace))
+    text, mark, reaper = _read_text(args, "command"), ProcessMark(), Reaper(exclusive=False)
+    reaper.enter(mark)
+    starting = asyncio.ensure_future(_start_command(text, workplace, mark))
     try:
         _, command, _ = await asyncio.shield(starting)
         await asyncio.wait_for(command.closed.wait(), _SHELL_TIMEOUT_SECONDS)
     except TimeoutError:
         raise ToolError(f"the command did not end within {_SHELL_TIMEOUT_SECONDS:.0f} s") from None
     finally:
-        # A start that was cancelled half-way would leave the command behind.
-        transport, command, watcher = await starting
-        # The shell may have ended while something that it started runs on.
-        if not command.closed.is_set():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(transport.get_pid(), signal.SIGKILL)
-        transport.close()
-        await command.exited.wait()
-        watcher.close()
+        try:
+            # A start that was cancelled half-way would leave the command behind.
+            transport, command, watcher = await starting
+            # The shell may have ended while something that it started runs on.
+            is_killed = not command.closed.is_set()
+            if is_killed:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(transport.get_pid(), signal.SIGKILL)
+            transport.close()
+            await command.exited.wait()
+            if is_killed:
+                # What has moved to a session of its own.
+                reaper.kill_leftovers((transport.get_pid(),), mark, ())
+            watcher.close()
+        finally:
+            reaper.leave(mark)
     text = _cut(command.output.decode("utf-8", "replace"))
     if code := transport.get_returncode():
         raise ToolError(f"exit code {code}\n{text}".rstrip())
     return text
 
 
+# In the environment of everything that a command starts. Not the variable of hooks, which says that a hook runs.
+_MARK_VARIABLE = "BOATHOOK_TOOL"
+# Kills the group, and what has moved to a session of its own: again and again, because that may start more meanwhile.
+_KILL_ALL = (
+    "read -r _; kill -9 -$1; for _ in 1 2 3 4 5 6 7 8; do "
+    'files=$(grep -lsF "$2" /proc/[0-9]*/environ); [ "$files" ] || exit 0; '
+    "for file in $files; do file=${file%/environ}; kill -9 ${file#/proc/}; done; done"
+)
+
+
 class _Watcher:
     """Kills everything that a command started if the agent is killed: a shell that waits on a pipe that only the agent holds."""
 
-    def __init__(self, group: int) -> None:
+    def __init__(self, group: int, mark: ProcessMark) -> None:
         readable, self._pipe = os.pipe()
-        command = ("/bin/sh", "-c", f"read -r _; kill -9 -{group}")
+        command = ("/bin/sh", "-c", _KILL_ALL, "sh", str(group), f"{_MARK_VARIABLE}={mark.text.decode()}")
         try:
             self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
                 command, stdin=readable, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -239,7 +259,9 @@ class _Watcher:
 _GATE = 'read -r _ || exit 125; exec < /dev/null; exec /bin/sh -c "$1"'
 
 
-async def _start_command(command: str, workplace: Workplace) -> tuple[asyncio.SubprocessTransport, _Command, _Watcher]:
+async def _start_command(
+    command: str, workplace: Workplace, mark: ProcessMark
+) -> tuple[asyncio.SubprocessTransport, _Command, _Watcher]:
     """Start a command in its own session, so that everything it starts can be killed with it."""
     readable, gate = os.pipe()
     try:
@@ -247,12 +269,13 @@ async def _start_command(command: str, workplace: Workplace) -> tuple[asyncio.Su
             _Command,
             *("/bin/sh", "-c", _GATE, "sh", command),
             cwd=workplace.work_dir,
-            env={**os.environb, **workplace.variables},
+            env={**os.environb, **workplace.variables, _MARK_VARIABLE.encode(): mark.text},
             stdin=readable,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
-        watcher = _Watcher(transport.get_pid())
+        mark.set_limit(transport.get_pid())
+        watcher = _Watcher(transport.get_pid(), mark)
         # OSError: it has ended already.
         with contextlib.suppress(OSError):
             os.write(gate, b"\n")

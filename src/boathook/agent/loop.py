@@ -25,22 +25,23 @@ from boathook.agent.state import (
     join_reasons,
     make_tool_result,
 )
-from boathook.core.outcome import Outcome
+from boathook.core.outcome import DEFAULT_BLOCK_REASON, DEFAULT_STOP_REASON, Outcome
+from boathook.core.verdict import STOP_FEEDBACK
 from boathook.errors import Blocked, RequestTimeout, Stopped
 from boathook.inprocess import contexts
 from boathook.inprocess.call_memory import find_changed_values
 from boathook.inprocess.chain import ask_permission
 from boathook.inprocess.contexts import Context, ExecutionContext, StepContext, StopContext, ToolContext
 from boathook.inprocess.drivers import ASYNC, finish_despite_cancel
+from boathook.inprocess.layers import read_person_answer
 from boathook.inprocess.operations import ToolCall, run_tool
-from boathook.inprocess.run_flow import describe_step_block, settle_question
+from boathook.inprocess.run_flow import describe_step_block, refuse_question
 
 if TYPE_CHECKING:
     from boathook.agent.reference_agent import Agent
 
 _ContextT = TypeVar("_ContextT", bound=Context)
 SUBAGENT_TOOL = "Subagent"
-_STOP_FEEDBACK = "[Hook blocked stop: {}]"
 _CONTEXT_NOTE = "[Hook context: {}]"
 _INTERRUPTED_CALL = "the call did not end"
 
@@ -57,7 +58,7 @@ class Loop:
         self.stop_text = ""
         self._has_rejected_call = False
         self._stop_reason = self._lifted_reason = ""
-        self._refused_by: tuple[int, ...] = ()
+        self._refused_by: tuple[int | str, ...] = ()
         self._prompt: Message | None = None
         # Notes that wait for the results of calls, while there are any.
         self._delayed_notes: list[Message] | None = None
@@ -74,7 +75,7 @@ class Loop:
 
     async def fire(self, context: _ContextT) -> tuple[Outcome, _ContextT]:
         """Run an event through the hooks and apply their outcome; raises Stopped if one ends the run."""
-        outcome = settle_question(await self.stack.aprocess(context))
+        outcome = refuse_question(await self.stack.aprocess(context))
         return outcome, self._apply_outcome(outcome, context)
 
     async def _fire_and_note(self, context: Context) -> Outcome:
@@ -90,7 +91,7 @@ class Loop:
             self._send_message(text)
         self.agent.notify_listener("event", (final.kind.name, outcome))
         if outcome.is_stopped:
-            self.stop_text = outcome.reason or "stopped by a hook"
+            self.stop_text = outcome.reason or DEFAULT_STOP_REASON
             raise Stopped(self.stop_text)
         return final
 
@@ -205,7 +206,7 @@ class Loop:
                 self._stop_reason = reason
                 return
             refusals += 1
-            text = _STOP_FEEDBACK.format(feedback)
+            text = STOP_FEEDBACK.format(feedback)
             self.agent.notify_listener("feedback", (self.state.agent_type, text))
             self.add_messages(Message(USER, text))
 
@@ -226,14 +227,15 @@ class Loop:
             self._refused_by = final.refused_by
             return join_reasons(outcome, "; ")
         lifted = (*final.lifted, *(outcome.reasons if outcome.is_blocked else ()))
-        self._lifted_reason = "; ".join(filter(None, lifted)) or ("blocked by a hook" if lifted else "")
+        self._lifted_reason = "; ".join(filter(None, lifted)) or (DEFAULT_BLOCK_REASON if lifted else "")
         await self._fire_and_note(StopContext.after(**fields, **self.common_fields))
         return None
 
-    def _can_refuse(self, outcome: Outcome, reason: str, limit: str = "") -> bool:
+    def _can_refuse(self, outcome: Outcome, reason: str) -> bool:
         """Whether a refusal sends the agent back to work; if not, the person gets a message."""
         if not outcome.is_blocked:
             return False
+        limit = ""
         if reason != NO_TOOL_CALLS:
             limit = f"a stop for '{reason}' cannot be refused"
         elif self.state.step_count >= self.agent.max_steps:
@@ -355,7 +357,7 @@ class Loop:
         async with self.ask_lock:
             await self.notify(f"{context.name} needs your permission: {reason}", "permission")
             answer = self.agent.ask(context, reason)
-            is_allowed = bool(await answer if inspect.isawaitable(answer) else answer)
+            is_allowed = read_person_answer(self.agent.ask, await answer if inspect.isawaitable(answer) else answer)
         self._has_rejected_call = self._has_rejected_call or not is_allowed
         return is_allowed
 
@@ -443,11 +445,11 @@ class SubagentLoop(Loop):
     async def _ask_to_stop(self, reason: str, refusals: int) -> str | None:
         """Ask hooks whether the subagent may stop; a refusal has the same limits as for the main agent."""
         fields: dict[str, Any] = {"type": self._name, "result": self.last_text}
+        fields |= {"block_count": refusals, "refused_by": self._refused_by}
         context = contexts.SubagentContext.on_stop(self._name, self._task, **fields, **self.common_fields)
         outcome, final = await self.fire(context)
-        is_too_often = refusals >= self.agent.max_rounds
-        limit = f"the stop was refused {refusals} times and is let through now" if is_too_often else ""
-        if self._can_refuse(outcome, reason, limit):
+        if self._can_refuse(outcome, reason):
+            self._refused_by = final.refused_by
             self.add_notes(*final.additional_context)
             return join_reasons(outcome, "; ")
         self.notes_for_parent = final.additional_context

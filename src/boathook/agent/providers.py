@@ -10,7 +10,7 @@ from boathook.agent.model import ASSISTANT, SYSTEM, TOOL, BrokenCall, Message, M
 from boathook.core.json_text import describe_json_type
 from boathook.errors import ConfigError
 from boathook.inprocess.operations import ToolCall
-from boathook.system.extras import suggest_extra
+from boathook.system.extras import suggest_packages
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -22,7 +22,7 @@ def load_model(name: str) -> Model:
     try:
         from pydantic_ai.models import infer_model
     except ImportError:
-        raise ConfigError(f"a library for models is missing. Install it with: {suggest_extra('agent')}") from None
+        raise ConfigError(f"a library for models is missing. Install it with: {suggest_packages('agent')}") from None
     try:
         return ProviderModel(name, infer_model(name))
     except Exception as error:

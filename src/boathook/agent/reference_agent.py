@@ -21,7 +21,6 @@ from boathook.inprocess.drivers import finish_despite_cancel
 from boathook.inprocess.stack import Ask, Stack
 
 MAX_STEPS = 50
-MAX_ROUNDS = 3
 # Seconds for one request to the model; long answers of slow models take minutes.
 REQUEST_TIMEOUT = 600.0
 OMISSION_NOTE = Message(USER, "[earlier messages were left out to save space]")
@@ -77,7 +76,6 @@ class Agent:
     system: str = ""
     ask: Ask | None = None
     max_steps: int = MAX_STEPS
-    max_rounds: int = MAX_ROUNDS
     token_budget: int | None = None
     request_timeout: float | None = REQUEST_TIMEOUT
     compactor: Compactor = drop_middle

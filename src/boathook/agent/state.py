@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self
 
 from boathook.agent.model import Message, Reply
-from boathook.core.json_text import dumps
-from boathook.core.outcome import Outcome
+from boathook.core.outcome import DEFAULT_BLOCK_REASON, Outcome
 from boathook.inprocess.contexts import ToolContext
-from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.read_only import thaw_arguments
+from boathook.inprocess.run_outcome import describe_result
 
 TurnStatus = Literal["done", "blocked", "stopped", "gate_lifted"]
 # How a turn ends.
@@ -95,7 +94,7 @@ class AgentState:
 
 def join_reasons(outcome: Outcome, separator: str = "\n") -> str:
     """Return the reasons of a block as one text, which is never empty."""
-    return separator.join(filter(None, outcome.reasons)) or "blocked by a hook"
+    return separator.join(filter(None, outcome.reasons)) or DEFAULT_BLOCK_REASON
 
 
 def make_tool_result(outcome: Outcome, context: ToolContext) -> ToolResult:
@@ -103,11 +102,6 @@ def make_tool_result(outcome: Outcome, context: ToolContext) -> ToolResult:
     call = ToolCall(context.name, thaw_arguments(context.args), context.call_id)
     if context.kind.is_pre:
         return ToolResult(call, join_reasons(outcome), is_error=True)
-    if context.error is not None:
-        text = str(context.error) or type(context.error).__name__
-    elif context.result is None or isinstance(context.result, str):
-        text = context.result or ""
-    else:
-        text = dumps(to_json_value(context.result))
     reasons = outcome.reason if outcome.is_blocked else ""
-    return ToolResult(call, "\n".join(filter(None, [text, reasons])), is_error=context.error is not None)
+    text = "\n".join(filter(None, [describe_result(context), reasons]))
+    return ToolResult(call, text, is_error=context.error is not None)

@@ -9,12 +9,21 @@ agent = Agent(client, tools=[bash], middleware=[boathook_middleware(hooks)])  # 
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextvars import ContextVar
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any, Unpack
 
-from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.bridges.attachment import (
+    Attachment,
+    BridgeOptions,
+    add_objection,
+    attach,
+    enter_call,
+    find_caller,
+    require_version,
+)
+from boathook.core.outcome import DEFAULT_ASK_REASON
 from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
@@ -46,6 +55,10 @@ from agent_framework.exceptions import UserInputRequiredException
 
 # Where a run of the framework notes that it has hooks.
 _ATTACHED = "boathook_attached"
+# Where a question has the reason of the hook that asks.
+_REASON = "reason"
+# As many as runs: a person may never answer.
+_MAX_WAITING_TURNS = 1024
 _Next = Callable[[], Awaitable[None]]
 
 
@@ -75,13 +88,15 @@ class _GuardedTurn:
         self.added: list[tuple[int, Message]] = []
         self._checked_tools: list[Any] = []
 
-    def check_tools(self, tools: list[Any]) -> None:
+    def check_tools(self, given: Any) -> None:
         """Refuse tools that cannot be guarded, and names in the map that no tool has; once for the same tools."""
-        if len(tools) == len(self._checked_tools) and all(map(is_, tools, self._checked_tools)):
+        known = self._checked_tools
+        if isinstance(given, list) and len(given) == len(known) and all(map(is_, given, known)):
             return
+        tools = _flatten(given)
         self.attachment.refuse_unguarded(_find_unguarded(tools))
         self.attachment.check_names(str(getattr(tool, "name", "")) for tool in tools)
-        self._checked_tools = tools
+        self._checked_tools = [*given] if isinstance(given, list) else []
 
     def fail(self, error: Exception) -> MiddlewareFailure:
         """Return what ends the framework's run; the caller of the run gets the error itself."""
@@ -96,24 +111,21 @@ class _GuardedTurn:
         return error
 
 
-# The turn whose tool is being called: an agent that runs in there is a subagent.
-_calling: ContextVar[_GuardedTurn | None] = ContextVar("boathook_agent_framework_calling", default=None)
-
-
 class _GuardedAgent(AgentMiddleware):
     """Begins and ends the session and the turn around a run of an agent, and sends it back to work."""
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
         # Turns that wait for a person's answer, by the session of the framework.
-        self._waiting: dict[str, _GuardedTurn] = {}
+        self._waiting: OrderedDict[str, _GuardedTurn] = OrderedDict()
 
     async def process(self, context: AgentContext, call_next: _Next) -> None:
         """Run the agent with its hooks."""
         self._refuse_unguarded(context)
         if context.metadata.setdefault(_ATTACHED, self) is not self:
             raise BridgeError(
-                "hooks are attached twice, to the agent and to the run", fix="attach them to the agent only"
+                "hooks are attached twice, so that they would run twice",
+                fix="pass one boathook_middleware() to the agent, and none to the run",
             )
         turn = await self._open(context)
         try:
@@ -171,13 +183,15 @@ class _GuardedAgent(AgentMiddleware):
         session_id = context.session.session_id if context.session is not None else ""
         waiting = self._waiting.pop(session_id, None)
         if waiting is not None:
-            if _has_answers(context.messages):
+            # A subagent whose caller has ended meanwhile gets a new run.
+            if _has_answers(context.messages) and waiting.run.is_session_open:
                 return waiting
             # A new prompt came instead of an answer.
             await waiting.run.acancel()
-        calling = _calling.get()
-        if calling is not None:
-            child = self._attachment.make_child(calling.run, str(context.agent.name or "agent"))
+        caller = find_caller()
+        if caller is not None:
+            name = str(context.agent.name or "agent")
+            child = self._attachment.make_child(caller, name, state=context)
             # The framework does not pass on the questions of an agent in a tool.
             child.can_ask = False
             return _GuardedTurn(self._attachment, child)
@@ -186,14 +200,16 @@ class _GuardedAgent(AgentMiddleware):
         return _GuardedTurn(self._attachment, run)
 
     async def _begin(self, context: AgentContext, turn: _GuardedTurn) -> None:
-        if _has_answers(context.messages):
+        prompts = _find_prompts(context.messages)
+        if not prompts and _has_answers(context.messages):
             turn.run.resume()
             return
-        text = context.messages[-1].text if context.messages else ""
+        prompts = prompts or [message for message in context.messages[-1:] if message.text]
+        text = "\n".join(message.text for message in prompts)
         begun = await turn.run.aprompt(text)
         begun.raise_refusal()
         if begun.context.prompt != text:
-            context.messages = [*context.messages[:-1], _replace_text(context.messages[-1], begun.context.prompt)]
+            _replace_prompts(context, prompts, begun.context.prompt)
 
     async def _find_next(self, context: AgentContext, turn: _GuardedTurn, response: Any) -> bool:
         """Ask hooks whether the agent may stop; if not, set the messages that send it back to work."""
@@ -203,6 +219,8 @@ class _GuardedAgent(AgentMiddleware):
             run.suspend()
             if context.session is not None:
                 self._waiting[context.session.session_id] = turn
+                while len(self._waiting) > _MAX_WAITING_TURNS:
+                    self._waiting.popitem(last=False)
             return False
         outcome = await run.astop(response.text)
         outcome.raise_stop()
@@ -217,13 +235,35 @@ class _GuardedAgent(AgentMiddleware):
         return True
 
 
-def _has_answers(messages: Iterable[Message]) -> bool:
-    return any(content.type == "function_approval_response" for message in messages for content in message.contents)
+def _find_new(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return what comes after the last message of the model: a caller may give the whole conversation."""
+    said = [at for at, message in enumerate(messages) if message.role == "assistant"]
+    return messages[said[-1] + 1 :] if said else messages
+
+
+def _has_answers(messages: Sequence[Message]) -> bool:
+    new = _find_new(messages)
+    return any(content.type == "function_approval_response" for message in new for content in message.contents)
+
+
+def _find_prompts(messages: Sequence[Message]) -> list[Message]:
+    """Return the new messages of the person that have text; answers have none."""
+    return [message for message in _find_new(messages) if message.role == "user" and message.text]
+
+
+def _replace_prompts(context: AgentContext, prompts: list[Message], text: str) -> None:
+    """Put a text in the place of those of the prompts; images and files stay."""
+    if not prompts:
+        context.messages = [*context.messages, Message("user", [text])]
+        return
+    texts = {id(prompt): "" for prompt in prompts} | {id(prompts[0]): text}
+    changed = [_replace_text(each, texts[id(each)]) if id(each) in texts else each for each in context.messages]
+    context.messages = [message for message in changed if message.contents]
 
 
 def _replace_text(message: Message, text: str) -> Message:
     others = [content for content in message.contents if content.type != "text"]
-    return Message(message.role, [text, *others])
+    return Message(message.role, [text, *others] if text else others)
 
 
 def _bind_middleware(context: AgentContext, turn: _GuardedTurn) -> None:
@@ -289,7 +329,7 @@ class _GuardedRequests(ChatMiddleware):
         turn, options = self._turn, context.options or {}
         if turn is None:
             raise _make_no_run_error()
-        turn.check_tools(_flatten(options.get("tools")))
+        turn.check_tools(options.get("tools"))
         run = turn.run
         (await run.abegin_step()).raise_refusal()
         if options.get("conversation_id"):
@@ -316,8 +356,10 @@ class _GuardedCalls(FunctionMiddleware):
         if turn is None:
             error = _make_no_run_error()
             raise MiddlewareFailure(str(error)) from error
+        # What the tool returned, as hooks see it: it is read once.
+        results: list[Any] = []
         try:
-            outcome = await self._call(turn, context, call_next)
+            outcome = await self._call(turn, context, call_next, results)
         except (MiddlewareTermination, MiddlewareFailure, UserInputRequiredException):
             raise
         except Exception as error:
@@ -326,48 +368,53 @@ class _GuardedCalls(FunctionMiddleware):
             raise turn.fail(Stopped(turn.run.stop_reason or outcome.reason))
         if outcome.ask is not None:
             context.result = _make_request(context, outcome.ask.reason)
-            raise MiddlewareTermination("a hook wants a person to be asked")
-        self._give_result(turn, context, outcome)
+            raise MiddlewareTermination(DEFAULT_ASK_REASON)
+        self._give_result(turn, context, outcome, results)
 
-    async def _call(self, turn: _GuardedTurn, context: FunctionInvocationContext, call_next: _Next) -> ToolOutcome:
-        args: Any = context.arguments
-        given = dict(args) if isinstance(args, Mapping) else args.model_dump()
+    async def _call(
+        self, turn: _GuardedTurn, context: FunctionInvocationContext, call_next: _Next, results: list[Any]
+    ) -> ToolOutcome:
+        given = _read_args(context)
         call = ToolCall(context.function.name, given, str(context.metadata.get("call_id") or ""))
         answer = context.metadata.get("approval_response")
-        if answer is not None and answer.approved is True:
+        # What the tool itself wanted to be approved, the person approved without the question of a hook.
+        if answer is not None and answer.approved is True and (turn.run.find_question(call) or _is_of_hook(answer)):
             turn.run.answer_call(call, is_allowed=True)
 
         async def operate(decided: ToolCall) -> Any:
             if decided.args != given:
                 context.arguments = to_json_value(decided.args)
-            token = _calling.set(turn)
-            try:
+            with enter_call(turn.run):
                 await call_next()
-            finally:
-                _calling.reset(token)
-            return _read_result(context.result)
+            results[:] = [_read_result(context.result)]
+            return results[0]
 
         passes = (MiddlewareTermination, MiddlewareFailure, UserInputRequiredException)
         return await turn.run.atool(call, operate, passes=passes)
 
-    def _give_result(self, turn: _GuardedTurn, context: FunctionInvocationContext, outcome: ToolOutcome) -> None:
+    def _give_result(
+        self, turn: _GuardedTurn, context: FunctionInvocationContext, outcome: ToolOutcome, results: list[Any]
+    ) -> None:
         """Set what the model reads."""
         if not outcome.has_run:
             context.result = outcome.reason
             return
-        if outcome.objection and outcome.error is None and isinstance(outcome.result, str):
-            context.result = outcome.text
-            return
-        if outcome.objection:
-            turn.run.add_context(outcome.objection)
+        result = add_objection(turn.run, outcome)
         if outcome.error is not None:
             raise outcome.error
-        if outcome.result != _read_result(context.result):
+        if not results or (result is not results[0] and result != results[0]):
             context.result = outcome.text
+
+
+def _read_args(context: FunctionInvocationContext) -> dict[str, Any]:
+    args: Any = context.arguments
+    return dict(args) if isinstance(args, Mapping) else args.model_dump()
 
 
 def _read_result(result: Any) -> Any:
     """Return the text of a result for hooks; a result that is more than text stays as it is."""
+    if isinstance(result, list) and len(result) == 1 and isinstance(result[0], Content) and result[0].type == "text":
+        return result[0].text or ""
     if isinstance(result, list) and all(isinstance(each, Content) and each.type == "text" for each in result):
         return "".join(each.text or "" for each in result)
     return result
@@ -375,9 +422,12 @@ def _read_result(result: Any) -> Any:
 
 def _make_request(context: FunctionInvocationContext, reason: str) -> Content:
     """Return the framework's own question to a person."""
-    args: Any = context.arguments
     call_id = str(context.metadata.get("call_id"))
     request_id = str(context.metadata.get("function_call_occurrence_id") or call_id)
-    given = dict(args) if isinstance(args, Mapping) else args.model_dump()
-    call = Content.from_function_call(call_id, context.function.name, arguments=given, id=request_id)
-    return Content.from_function_approval_request(request_id, call, additional_properties={"reason": reason})
+    call = Content.from_function_call(call_id, context.function.name, arguments=_read_args(context), id=request_id)
+    return Content.from_function_approval_request(request_id, call, additional_properties={_REASON: reason})
+
+
+def _is_of_hook(answer: Content) -> bool:
+    """Whether an answer is to a question of a hook; perhaps another process asked it."""
+    return _REASON in (answer.additional_properties or {})

@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, TypedDict
 
-from boathook.core.near_words import ask_if_meant, find_near_word
+from boathook.core.hook import ARMED
+from boathook.core.near_words import ask_if_meant, find_near_word, is_typing_error
+from boathook.engine import Engine
 from boathook.errors import BridgeError, ConfigError
 from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.layers import LOGGER
+from boathook.inprocess.matching import list_exact_names
 from boathook.inprocess.name_map import NameMap
+from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.stack import Stack
+from boathook.system.extras import suggest_packages
+
+_MAX_CHECKED_TOOLS = 256
+_NOWHERE = ("pre-context-compact", "post-context-compact", "notification")
+# By framework, the events that its bridge never fires, because the framework does not report them: hooks for them do not run.
+# Every bridge has a row.
+MISSING_EVENTS: dict[str, tuple[str, ...]] = {
+    "agent-framework": _NOWHERE,
+    "claude-agent-sdk": (),
+    "google-adk": _NOWHERE,
+    "langchain": _NOWHERE,
+    "langgraph": ("pre-agent-turn-stop", "post-agent-turn-stop", "pre-step", "post-step", *_NOWHERE),
+    "openai-agents": _NOWHERE,
+    "pydantic-ai": _NOWHERE,
+    "strands-agents": _NOWHERE,
+}
+
+
+# The run whose tool is being called. One for all bridges: an agent of one framework may run in a tool of another.
+_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 
 
 class BridgeOptions(TypedDict, total=False):
@@ -43,42 +71,125 @@ class Attachment:
     session_id: str
     work_dir: str
     allow_unguarded: bool
+    # One for all runs, so that what it guesses is guessed once, and what it reports is reported once.
+    name_map: NameMap
     # Names that were reported as not being a tool: another agent with the same hooks may have them.
     _reported: set[str] = field(default_factory=set, init=False)
+    # The hooks when it was last reported which of them never run, and what was reported.
+    _checked_stacks: list[Stack] = field(default_factory=list, init=False)
+    _reported_hooks: set[tuple[int | str, str]] = field(default_factory=set, init=False)
+    # Filled when the first run was made, and the number of hooks was reported.
+    _has_reported_count: list[bool] = field(default_factory=list, init=False)
+    # Tools of agents that were checked, and the hooks at that time.
+    _checked_tools: dict[tuple[str, ...], Stack] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        NameMap(self.names, self.arguments)
+        self._report_idle_hooks()
 
     def make_run(self, session_id: str = "", **fields: Any) -> AgentRun:
         """Return a new run; `session_id` counts if the user gave none. Texts for the person are logged as they come."""
-        run = self.hooks.run(
-            self.session_id or session_id,
-            work_dir=self.work_dir,
-            names=self.names,
-            arguments=self.arguments,
-            **fields,
-        )
-        run.show_message = _log_message
+        self._report_idle_hooks()
+        self._report_attached()
+        run = self.hooks.run(self.session_id or session_id, work_dir=self.work_dir, **fields)
+        run.name_map, run.show_message = self.name_map, _log_message
         return run
 
     def make_child(self, parent: AgentRun, name: str, task: str = "", **fields: Any) -> AgentRun:
         """Return the run of a subagent: in the session of its parent, with the hooks and names of this attachment."""
         child = parent.child(name, task, **fields)
-        child.stack, child.name_map = self.hooks.stack, NameMap(self.names, self.arguments)
+        child.stack, child.name_map = self.hooks.stack, self.name_map
         return child
 
     def check_names(self, tools: Iterable[str]) -> None:
-        """Raise BridgeError if names= or arguments= has a mistake, now that the tools of an agent are known; log the others."""
-        if not self.names and not self.arguments:
+        """Raise BridgeError if names=, arguments= or match= has a mistake, now that the tools of an agent are known.
+
+        What may be right in another agent is logged. Call it as often as you like: the same tools are checked once.
+        """
+        listed, stack = tuple(sorted({*tools} - {""})), self.hooks.stack
+        if self._checked_tools.get(listed) is stack:
             return
-        listed = sorted(set(tools))
+        if self.names or self.arguments:
+            self._check_maps(listed)
+        if listed:
+            self._check_matches(listed)
+        if len(self._checked_tools) >= _MAX_CHECKED_TOOLS:
+            self._checked_tools.clear()
+        self._checked_tools[listed] = stack
+
+    def _check_maps(self, listed: tuple[str, ...]) -> None:
         try:
-            absent = NameMap(self.names, self.arguments).check_tools(listed)
+            absent = self.name_map.check_tools(listed)
         except ConfigError as error:
             raise BridgeError(str(error)) from None
         for name in set(absent) - self._reported:
             self._reported.add(name)
             LOGGER.warning("names= or arguments= has '%s', but the agent's tools are: %s", name, ", ".join(listed))
+
+    def _check_matches(self, listed: tuple[str, ...]) -> None:
+        """Raise BridgeError for a hook whose match= has a typing error; log one that matches no tool here, once."""
+        layers = [(layer, layer.match, kind) for layer in self.hooks.stack.layers for kind in layer.kinds or ()]
+        checked = [(layer, match, kind) for layer, match, kind in layers if match is not None and match.pattern]
+        namings = [self.name_map.guess_naming(tool) for tool in listed]
+        # What one hook names is not what another one misspelled.
+        unnamed = {*listed}.difference(*(list_exact_names(match.pattern) for _, match, _ in checked))
+        for layer, match, kind in checked:
+            if not match.is_in_doubt or not kind.has_tool:
+                continue
+            if not any(match(ToolContext(kind, naming.name, naming=naming)) for naming in namings):
+                names = list_exact_names(match.pattern)
+                slips = [tool for tool in sorted(unnamed) for name in names if is_typing_error(name, tool)]
+                message = f"{layer.description} matches no tool of this agent: '{match.pattern}'"
+                if slips:
+                    other = f"If another agent has a tool of this name, write match='/^{names[0]}$/'"
+                    raise BridgeError(message, fix=f"{ask_if_meant(slips[0])} {other}")
+                known = [name for naming in namings for name in naming.names]
+                nears = filter(None, (find_near_word(name, known) for name in names))
+                hint = "".join(f" Did you mean '{near}'?" for near in list(nears)[:1])
+                LOGGER.warning("%s.%s The agent's tools are: %s", message, hint, ", ".join(listed))
+            match.is_in_doubt = False
+
+    def _report_idle_hooks(self) -> None:
+        """Log each hook that can never run in this framework, once; hooks may also be added later."""
+        stack = self.hooks.stack
+        if self._checked_stacks and self._checked_stacks[0] is stack:
+            return
+        self._checked_stacks[:] = [stack]
+        for key, name, event in _list_idle_hooks(stack, MISSING_EVENTS[self.framework]):
+            if (key, event) not in self._reported_hooks:
+                self._reported_hooks.add((key, event))
+                LOGGER.warning(
+                    "hook '%s' never runs here: %s does not report the event %s", name, self.framework, event
+                )
+
+    def _report_attached(self) -> None:
+        """Log once how many hooks are attached and from where, at the first run, because hooks may be added until then."""
+        if self._has_reported_count:
+            return
+        self._has_reported_count.append(True)
+        stack, engine = self.hooks.stack, self.hooks.stack.engine
+        file_hooks = [hook for hook in engine.catalog.hooks if hook.state == ARMED] if engine is not None else []
+        if stack.layers or file_hooks:
+            place = f"of the user and of {self.work_dir or 'the current folder'}"
+            origin = place if engine is not None else "hooks.load() was not called"
+            counts = f"{len(stack.layers)} from Python, {len(file_hooks)} from files"
+            LOGGER.info("hooks attached to %s: %s (%s)", self.framework, counts, origin)
+            return
+        fix = "trust the project's hooks with `boathook trust`, or give the bridge your own Hooks"
+        fix = fix if engine is not None else "add hooks with @hooks.before_tool, or call hooks.load() for file hooks"
+        LOGGER.warning("no hooks are attached to %s, so nothing is guarded: %s", self.framework, fix)
+
+    def refuse_shared_hooks(self, others: Iterable[Attachment], fix: str) -> None:
+        """Raise BridgeError if hooks of this attachment would run twice, because another one of the same agent has them, too."""
+        if any(_share_hooks(self.hooks, other.hooks) for other in others if other is not self):
+            raise BridgeError("the same hooks are attached twice, so that they would run twice", fix=fix)
+
+    def has_hooks_of(self, other: Attachment) -> bool:
+        """Whether all hooks of another attachment run if this one takes its place."""
+        mine, theirs = self.hooks.stack, other.hooks.stack
+        known = {id(layer) for layer in mine.layers}
+        return all(id(layer) in known for layer in theirs.layers) and (
+            theirs.engine is None or _share_file_hooks(mine.engine, theirs.engine)
+        )
 
     def refuse_unguarded(self, tools: Iterable[str]) -> None:
         """Raise BridgeError for tools whose calls the bridge cannot see, unless the user accepts that."""
@@ -93,6 +204,8 @@ class Attachment:
 def attach(
     framework: str,
     hooks: object = None,
+    name_map: type[NameMap] = NameMap,
+    /,
     *,
     names: Mapping[str, str] | None = None,
     arguments: Mapping[str, Mapping[str, str]] | None = None,
@@ -101,7 +214,10 @@ def attach(
     allow_unguarded: bool = False,
     **unknown: object,
 ) -> Attachment:
-    """Return hooks for the agents of a framework; without `hooks`, those of the user and of `work_dir` (the current folder)."""
+    """Return hooks for the agents of a framework; without `hooks`, those of the user and of `work_dir` (the current folder).
+
+    `name_map` is the class that finds what file hooks call a tool.
+    """
     for name in unknown:
         options = tuple(BridgeOptions.__annotations__)
         near = find_near_word(name, options)
@@ -109,13 +225,72 @@ def attach(
             f"the bridge to {framework} has no option '{name}'{f', {ask_if_meant(near)}' if near else ''} "
             f"(the options of every bridge: hooks, {', '.join(options)})"
         )
+    if framework not in MISSING_EVENTS:
+        raise BridgeError(f"MISSING_EVENTS has no row for {framework}", fix="add it in boathook/bridges/attachment.py")
     if hooks is None:
         hooks = Hooks()
         hooks.load(work_dir or None)
     elif not isinstance(hooks, Hooks):
         message = f"hooks must be boathook.Hooks, not {type(hooks).__name__}"
         raise BridgeError(message, fix="hooks = boathook.Hooks(), then pass hooks")
-    return Attachment(framework, hooks, names, arguments, session_id, os.fspath(work_dir), allow_unguarded)
+    folder, tool_names = os.fspath(work_dir), name_map(names, arguments)
+    return Attachment(framework, hooks, names, arguments, session_id, folder, allow_unguarded, tool_names)
+
+
+def note_call(run: AgentRun) -> None:
+    """Note that the rest of this task calls a tool of a run; for a framework that reports the end of a call elsewhere."""
+    _calling_run.set(run)
+
+
+@contextmanager
+def enter_call(run: AgentRun) -> Iterator[None]:
+    """Note in this block that a tool of a run is called: an agent that runs in there is a subagent, of any framework."""
+    token = _calling_run.set(run)
+    try:
+        yield
+    finally:
+        _calling_run.reset(token)
+
+
+def find_caller() -> AgentRun | None:
+    """Return the run whose tool is being called here, unless its session is over."""
+    caller = _calling_run.get()
+    return caller if caller is not None and caller.is_session_open else None
+
+
+def add_objection(run: AgentRun, outcome: ToolOutcome) -> Any:
+    """Return the result of a call as the model reads it: an objection is in it if it is a text, otherwise it is context."""
+    if outcome.objection and outcome.error is None and isinstance(outcome.result, str):
+        return outcome.text
+    if outcome.objection:
+        run.add_context(outcome.objection)
+    return outcome.result
+
+
+def _list_idle_hooks(stack: Stack, missing: Collection[str]) -> Iterator[tuple[int | str, str, str]]:
+    """Return the hooks whose events are all missing: what identifies each, its name, and its event."""
+    for layer in stack.layers:
+        kinds = layer.kinds or ()
+        if kinds and all(kind.name in missing for kind in kinds):
+            yield from ((id(layer), layer.name, kind.name) for kind in kinds)
+    for hook in stack.engine.catalog.hooks if stack.engine is not None else ():
+        if hook.state == ARMED and hook.kind is not None and hook.kind.name in missing:
+            yield hook.identity, hook.name, hook.kind.name
+
+
+def _share_hooks(one: Hooks, other: Hooks) -> bool:
+    stacks = (one.stack, other.stack)
+    if one is other or {id(layer) for layer in stacks[0].layers} & {id(layer) for layer in stacks[1].layers}:
+        return True
+    return _share_file_hooks(stacks[0].engine, stacks[1].engine)
+
+
+def _share_file_hooks(one: Engine | None, other: Engine | None) -> bool:
+    if one is None or other is None:
+        return False
+    mine, theirs = ({hook.identity for hook in each.catalog.hooks} for each in (one, other))
+    # The same project, too: it may have hooks later.
+    return bool(mine & theirs) or one.catalog.projects == other.catalog.projects
 
 
 def _log_message(text: str) -> None:
@@ -129,7 +304,7 @@ def require_version(package: str, oldest: str, *, before: str = "", extra: str =
     `oldest` is the first version that works, `before` the first that is known not to; `extra` is the extra of boathook.
     """
     wanted = f"{package}>={oldest}" + (f",<{before}" if before else "")
-    fix = f"pip install 'boathook[{extra}]'" if extra else f"pip install '{wanted}'"
+    fix = suggest_packages(extra) if extra else f"pip install '{wanted}'"
     try:
         version = metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -30,7 +30,7 @@ from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import CompactionContext, NotificationContext
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
-from boathook.inprocess.layers import LOGGER
+from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS, LOGGER
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
 
@@ -43,15 +43,13 @@ _CanUseTool = Callable[[str, _Json, Any], Any]
 # Hooks have their own timeouts, and all of them together may take longer than the minute that the program would wait.
 _PATIENCE = 24 * 60 * 60
 _MAX_SESSIONS = 1024
-# A stop gate that raises is bounded like one that refuses.
-_MAX_FAILED_STOPS = 3
 # What makes the program ignore the hooks of the SDK: seen with `--bare` and version 2.1.326.
 _OFF_ARGUMENTS = ("bare", "safe-mode", "settings")
 _OFF_VARIABLES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE")
 _SETTINGS_SOURCE = "settings.json"
 # Events at which a callback can set the input of a call.
 _INPUT_EVENTS = ("PreToolUse", "PermissionRequest")
-_DELEGATING_TOOLS = ("Agent", "Task")
+_DELEGATING_TOOLS, _DEFAULT_AGENT = ("Agent", "Task"), "general-purpose"
 
 
 def boathook_hooks(
@@ -72,8 +70,8 @@ def boathook_hooks(
     from `bash`. Give the SDK's own `can_use_tool`, `settings`, `env`, `extra_args` and `plugins` here, and its own hooks as
     `callbacks`: those that would switch hooks off are refused, unless `allow_unguarded` is set.
     """
-    attachment = attach("claude-agent-sdk", hooks, **options)
-    attachment.make_run().refuse_middleware()
+    attachment = attach("claude-agent-sdk", hooks, ServerToolNames, **options)
+    attachment.hooks.run().refuse_middleware()
     values, variables = _read_settings(settings, attachment.work_dir), {**os.environ, **(env or {})}
     if not attachment.allow_unguarded:
         _refuse_switches(extra_args or {}, {**variables, **_read_variables(values)})
@@ -82,6 +80,11 @@ def boathook_hooks(
     guard = _Guard(attachment, can_use_tool)
     matchers: dict[Any, list[HookMatcher]] = {event: [] for event in _EVENTS}
     for event, own in (callbacks or {}).items():
+        if any(isinstance(callback, _Callback) for matcher in own for callback in matcher.hooks):
+            raise BridgeError(
+                "hooks are attached twice, so that they would run twice",
+                fix="call boathook_hooks() once for the options",
+            )
         matchers[event] = [guard.watch_inputs(each) for each in own] if event in _INPUT_EVENTS else [*own]
     for event, given in guard.make_matchers().items():
         matchers[event] += given
@@ -138,7 +141,7 @@ def _refuse_switches(extra_args: Mapping[str, str | None], env: Mapping[str, str
     off = [f"--{name}" for name in names if name in _OFF_ARGUMENTS]
     off += [name for name in _OFF_VARIABLES if env.get(name)]
     if off:
-        message = f"{', '.join(off)}: with this the program that the SDK starts may run no hooks at all"
+        message = f"{', '.join(off)}: with this, the program that the SDK starts may not run any hooks"
         raise BridgeError(message, fix="remove it, or accept it with allow_unguarded=True")
 
 
@@ -163,7 +166,7 @@ def _read_settings(settings: str | None, folder: str) -> _Json:
         except (OSError, ValueError) as error:
             raise BridgeError(f"the settings for the SDK cannot be read: {error}") from error
     if not isinstance(values, dict) or not isinstance(values.get("env", {}), dict):
-        raise BridgeError("`settings` must be an object, and `env` in it, too")
+        raise BridgeError("`settings` must be an object, and so must `env` in it")
     return values
 
 
@@ -218,6 +221,7 @@ class _GivenCallback:
 class _OpenCall:
     """A call that hooks have seen: as the model made it, as they left it, and the question about it, if there is one."""
 
+    session: _CliSession
     run: AgentRun
     made: ToolCall
     left: ToolCall
@@ -230,8 +234,9 @@ class _CliSession:
     def __init__(self, run: AgentRun) -> None:
         self.run = run
         self.children: dict[str, AgentRun] = {}
-        # By the type of a subagent, its task; by its id, why it may do nothing.
-        self.tasks: dict[str, str] = {}
+        # By the id of the call that starts it, a subagent that hooks let begin and that the program has not started yet.
+        self.begun_children: dict[str, AgentRun] = {}
+        # By the id of a subagent, why it may do nothing.
         self.refused: dict[str, str] = {}
         self.failed_stops = 0
 
@@ -241,9 +246,17 @@ class _CliSession:
         if not agent:
             return self.run
         if agent not in self.children:
-            name = str(given.get("agent_type") or "agent")
-            self.children[agent] = self.run.child(name, self.tasks.pop(name, ""))
+            self.children[agent] = self.run.child(_read_agent_type(given))
         return self.children[agent]
+
+    def take_begun_child(self, given: _Json) -> AgentRun | None:
+        """Return the run of a subagent that starts now, if hooks were asked about it at the call; None otherwise.
+
+        The program does not report which call it belongs to, but it starts subagents in the order in which it asks about the calls.
+        """
+        name = _read_agent_type(given)
+        call_id = next((key for key, child in self.begun_children.items() if child.subagent == name), None)
+        return None if call_id is None else self.begun_children.pop(call_id)
 
 
 class _Guard:
@@ -303,7 +316,6 @@ class _Guard:
         if session is None:
             self._check_project(str(given.get("cwd") or ""))
             run = self._attachment.make_run(key, can_ask=self._can_use_tool is not None)
-            run.name_map = ServerToolNames(self._attachment.names, self._attachment.arguments)
             session = self._sessions[key] = _CliSession(run)
             if not self._is_block and len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)
@@ -314,23 +326,20 @@ class _Guard:
         engine = self._attachment.hooks.stack.engine
         if engine is not None and folder and load_catalog(folder).projects != engine.catalog.projects:
             raise BridgeError(
-                f"the hooks are those of another folder than the one in which the agent works ({folder})",
+                f"the hooks belong to another folder, but the agent works in {folder}",
                 fix=f"boathook_hooks(work_dir={folder!r})",
             )
 
     def _refuse(self, event: str, session: _CliSession | None, reason: str) -> _Json:
         """Return an answer after which nothing goes on."""
         if event == "PreToolUse":
-            return {
-                **_make_stop(reason),
-                **_make_specific(event, permissionDecision="deny", permissionDecisionReason=reason),
-            }
+            return {**_make_stop(reason), **_make_denial(reason)}
         if event in ("UserPromptSubmit", "PreCompact"):
             return {"decision": "block", "reason": reason}
         if event in ("Stop", "SubagentStop") and not self._is_block and session is not None:
-            # To end the run would look like success here.
+            # To end the run would look like success here. A stop gate that raises is bounded like one that refuses.
             session.failed_stops += 1
-            if session.failed_stops <= _MAX_FAILED_STOPS:
+            if session.failed_stops <= DEFAULT_MAX_ROUNDS:
                 return {"decision": "block", "reason": reason}
         return _make_stop(reason)
 
@@ -417,7 +426,24 @@ class _Guard:
 
     # Subagents.
 
+    async def _begin_subagent(self, session: _CliSession, call: ToolCall) -> RunOutcome[Any] | None:
+        """Ask hooks about the subagent that a call starts: later the program cannot be kept from it. None for other calls."""
+        if call.name not in _DELEGATING_TOOLS:
+            return None
+        name, task = str(call.args.get("subagent_type") or _DEFAULT_AGENT), str(call.args.get("prompt") or "")
+        child = session.run.child(name, task)
+        session.begun_children.pop(call.id, None)
+        begun = await child.aprompt(task)
+        if begun.proceeds:
+            session.begun_children[call.id] = child
+        return begun
+
     async def _on_subagent(self, session: _CliSession, given: _Json) -> _Json:
+        child = session.take_begun_child(given)
+        if child is not None:
+            session.children[str(given.get("agent_id"))] = child
+            return _make_context("SubagentStart", child)
+        # No call that we know started it.
         run = session.find_run(given)
         begun = await run.aprompt(run.task)
         if begun.is_stopped:
@@ -452,12 +478,12 @@ class _Guard:
             return {**_make_stop(outcome.reason), **_make_denial(outcome.reason)}
         if not outcome.proceeds and outcome.ask is None:
             return _make_denial(outcome.reason)
-        if call.name in _DELEGATING_TOOLS:
-            session.tasks[str(outcome.call.args.get("subagent_type") or "general-purpose")] = str(
-                outcome.call.args.get("prompt") or ""
-            )
+        begun = await self._begin_subagent(session, outcome.call)
+        if begun is not None and not begun.proceeds:
+            run.finish_call(call.id)
+            return {**(_make_stop(begun.reason) if begun.is_stopped else {}), **_make_denial(begun.reason)}
         token = outcome.ask.token if outcome.ask is not None else ""
-        self._calls[call.id] = _OpenCall(run, call, outcome.call, token)
+        self._calls[call.id] = _OpenCall(session, run, call, outcome.call, token)
         return _make_permission(outcome, call)
 
     async def ask_person(self, name: str, tool_input: _Json, context: Any) -> Any:
@@ -477,6 +503,7 @@ class _Guard:
         is_changed = to_json_value(given) != to_json_value(opened.left.args)
         opened.token = ""
         if not is_allowed:
+            opened.session.begun_children.pop(opened.made.id, None)
             if token:
                 run.answer(token, is_allowed, reason=str(getattr(answer, "message", "")))
             return answer
@@ -489,7 +516,11 @@ class _Guard:
         else:
             return answer
         if not outcome.proceeds:
+            opened.session.begun_children.pop(opened.made.id, None)
             return PermissionResultDeny(message=outcome.reason, interrupt=outcome.is_stopped)
+        begun = await self._begin_subagent(opened.session, _move_call(outcome.call, call.id)) if is_changed else None
+        if begun is not None and not begun.proceeds:
+            return PermissionResultDeny(message=begun.reason, interrupt=begun.is_stopped)
         opened.left = outcome.call
         return dataclasses.replace(answer, updated_input=to_json_value(outcome.call.args))
 
@@ -503,14 +534,20 @@ class _Guard:
             return output
         call = _read_call({**given, "tool_input": answer["updatedInput"]})
         try:
-            run = self._find_session(given).find_run(given)
+            session = self._find_session(given)
             # Also if it is the input that the callback got: ours may have another one by now.
-            outcome = await run.adecide(ToolCall(call.name, call.args, f"{call.id}, changed"), can_ask=False)
+            outcome: RunOutcome[Any]
+            decided = outcome = await session.find_run(given).adecide(
+                _move_call(call, f"{call.id}, changed"), can_ask=False
+            )
+            if outcome.proceeds:
+                begun = await self._begin_subagent(session, _move_call(decided.call, call.id))
+                outcome = outcome if begun is None else begun
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             return _refuse_input(event, self._note_failure(event, error), is_stopped=True)
         if not outcome.proceeds:
             return _refuse_input(event, outcome.reason, is_stopped=outcome.is_stopped)
-        changed = {**answer, "updatedInput": to_json_value(outcome.call.args)}
+        changed = {**answer, "updatedInput": to_json_value(decided.call.args)}
         changed = {**specific, "decision": changed} if answer is not specific else changed
         return {**output, "hookSpecificOutput": changed}
 
@@ -530,6 +567,7 @@ class _Guard:
     async def _on_call_failure(self, session: _CliSession, given: _Json) -> _Json:
         run, call = session.find_run(given), _read_call(given)
         self._close_call(call)
+        session.begun_children.pop(call.id, None)
         outcome = await run.aafter_failure(call, _ToolFailure(str(given.get("error") or "failed")))
         if outcome.objection:
             run.add_context(outcome.objection)
@@ -541,6 +579,7 @@ class _Guard:
         for each in given.get("tool_calls") or ():
             # A call that the program itself refused has no event after it.
             if self._calls.pop(str(each.get("tool_use_id")), None) is not None:
+                session.begun_children.pop(str(each["tool_use_id"]), None)
                 refused = run.finish_call(str(each["tool_use_id"]))
                 run.add_context(*refused.context.additional_context)
         if session.run.is_stopped:
@@ -620,6 +659,15 @@ def _make_permission(outcome: ToolOutcome, call: ToolCall) -> _Json:
     if args != to_json_value(call.args):
         fields["updatedInput"] = args
     return _make_specific("PreToolUse", **fields) if fields else {}
+
+
+def _read_agent_type(given: _Json) -> str:
+    return str(given.get("agent_type") or "agent")
+
+
+def _move_call(call: ToolCall, call_id: str) -> ToolCall:
+    """Return a call with another id."""
+    return ToolCall(call.name, call.args, call_id)
 
 
 def _read_call(given: _Json) -> ToolCall:

@@ -11,16 +11,25 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, Unpack
+from weakref import WeakKeyDictionary
 
-from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.bridges.attachment import (
+    Attachment,
+    BridgeOptions,
+    add_objection,
+    attach,
+    find_caller,
+    note_call,
+    require_version,
+)
 from boathook.errors import Blocked, BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall
-from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
 
 require_version("google-adk", "2.13", before="3", extra="google-adk")
 
@@ -37,11 +46,11 @@ from google.adk.tools.set_model_response_tool import SetModelResponseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-# The run whose tool is being called: an agent that a runner runs in there is a subagent.
-_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 # A call that the model did not make: its response sends the model back to work.
 _FEEDBACK = "boathook_feedback"
 _CONFIRMATION = "adk_request_confirmation"
+# What ADK asks the program itself: the answers are no results of tools.
+_OWN_REQUESTS = (_CONFIRMATION, "adk_request_credential", "adk_request_input")
 # Agents that run their tools elsewhere, by the names of their classes: importing them needs more packages.
 _OPAQUE_AGENTS = {"RemoteA2aAgent", "LangGraphAgent", "ManagedAgent"}
 # Fields of a tool of the model's provider whose calls come back as function calls.
@@ -68,6 +77,8 @@ class _Invocation:
     # What the model reads when it may not stop, by call.
     feedback: dict[str, str] = field(default_factory=dict)
     is_watched: bool = False
+    # Agents may want to stop at once, and a run counts the refusals of one.
+    stop_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class BoathookPlugin(BasePlugin):
@@ -82,10 +93,14 @@ class BoathookPlugin(BasePlugin):
     def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
         super().__init__(name="boathook")
         self._attachment: Attachment = attach("google-adk", hooks, **options)
-        self._attachment.make_run().refuse_middleware()
+        self._attachment.hooks.run().refuse_middleware()
         # The runs that are going on, by session and invocation: ADK has no other place for what belongs to a run.
         self._invocations: dict[str, _Invocation] = {}
         self._endings: set[asyncio.Task[None]] = set()
+        # How often hooks refused a stop of each agent, and which, by run: all agents of a run would use up one bound.
+        self._refusals: WeakKeyDictionary[AgentRun, dict[_Place, tuple[int, tuple[int | str, ...]]]] = (
+            WeakKeyDictionary()
+        )
 
     # A run is a session with one turn; a run within a tool call is a subagent.
 
@@ -97,7 +112,11 @@ class BoathookPlugin(BasePlugin):
         invocation = self._open_invocation(invocation_context)
         if any(part.function_response for part in user_message.parts or ()):
             invocation.run.resume()
-            return None
+            try:
+                return await self._show_results(invocation, invocation_context, user_message)
+            except BaseException as error:
+                await self._end_invocation(invocation_context, error)
+                raise
         text, run = _read_text(user_message), invocation.run
         try:
             begun = await run.aprompt(text)
@@ -109,6 +128,35 @@ class BoathookPlugin(BasePlugin):
             return None
         others = [part for part in user_message.parts or () if not part.text]
         return types.Content(role=user_message.role, parts=[types.Part(text=begun.context.prompt), *others])
+
+    async def _show_results(
+        self, invocation: _Invocation, context: InvocationContext, message: types.Content
+    ) -> types.Content | None:
+        """Show hooks results of tools that come later, from the program: return the message if they changed it."""
+        parts = [await self._show_result(invocation, context, part) for part in message.parts or ()]
+        is_same = all(map(is_, parts, message.parts or ()))
+        return None if is_same else types.Content(role=message.role, parts=parts)
+
+    async def _show_result(self, invocation: _Invocation, context: InvocationContext, part: types.Part) -> types.Part:
+        response = part.function_response
+        if response is None:
+            return part
+        # By the call that the session has, not by the name that the answer claims to have.
+        made = _find_call(context, response.id or "")
+        name = str((response if made is None else made).name or "")
+        if made is not None and name in _OWN_REQUESTS:
+            return part
+        given: Any = response.response
+        is_wrapped = isinstance(given, dict) and given.keys() == {"result"}
+        result = given["result"] if is_wrapped else given
+        call = ToolCall(name, {} if made is None else made.args or {}, response.id or "")
+        outcome = await invocation.run.aafter(call, result)
+        outcome.raise_stop()
+        changed = add_objection(invocation.run, outcome)
+        if changed is result:
+            return part
+        new = changed if isinstance(changed, dict) and not is_wrapped else {"result": changed}
+        return types.Part(function_response=response.model_copy(update={"response": new}))
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         """Begin a run that goes on without a message."""
@@ -135,9 +183,9 @@ class BoathookPlugin(BasePlugin):
         known = self._find_invocation(context)
         if known is not None:
             return known
-        parent, key = _calling_run.get(), _make_key(context)
+        parent, key = find_caller(), _make_key(context)
         run = self._attachment.hooks.find_run(key)
-        if run is None and parent is not None and parent.is_session_open:
+        if run is None and parent is not None:
             name = context.agent.name if context.agent is not None else "agent"
             run = self._attachment.make_child(parent, name, _read_text(context.user_content), state=context)
             # ADK cannot go on with an agent in a tool that waits for a person.
@@ -260,16 +308,15 @@ class BoathookPlugin(BasePlugin):
     ) -> LlmResponse | None:
         """Ask hooks whether the agent may stop, and send it back to work if not."""
         invocation = self._get_invocation(callback_context)
-        run, content = invocation.run, llm_response.content
+        content = llm_response.content
         if llm_response.partial:
             return None
         parts = content.parts or [] if content is not None else []
         text = _read_text(content)
-        if any(part.function_call for part in parts) or not (text or llm_response.error_code):
+        if any(part.function_call for part in parts):
             return None
-        outcome = await run.astop(text)
-        outcome.raise_stop()
-        invocation.may_stop, invocation.last_text = outcome.proceeds, text
+        # An answer without text, such as an image or a thought, ends the agent, too.
+        outcome = await self._ask_to_stop(invocation, callback_context, text)
         if outcome.proceeds:
             return None
         call = types.FunctionCall(id=f"adk-{uuid.uuid4()}", name=_FEEDBACK, args={})
@@ -288,9 +335,9 @@ class BoathookPlugin(BasePlugin):
         if call_id in invocation.feedback:
             return {"feedback": invocation.feedback[call_id]}
         if isinstance(tool, SetModelResponseTool):
-            refused = await self._ask_to_stop(invocation, tool_args)
-            if refused is not None:
-                return refused
+            stop = await self._ask_to_stop(invocation, tool_context, str({**tool_args}))
+            if not stop.proceeds:
+                return {"error": stop.feedback}
         call, confirmation = ToolCall(tool.name, {**tool_args}, call_id), tool_context.tool_confirmation
         # A tool that is a node of a workflow cannot wait for the answer to a plugin's question.
         can_ask = None if tool_context.node is None else False
@@ -307,16 +354,24 @@ class BoathookPlugin(BasePlugin):
         if answer is None and is_made:
             _replace_args(tool_args, outcome.call.args)
             invocation.calls[id(tool_context)] = ToolCall(tool.name, {**tool_args}, outcome.call.id)
-            _calling_run.set(run)
+            note_call(run)
             self._look_again(tool_context)
         return answer
 
-    async def _ask_to_stop(self, invocation: _Invocation, args: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Ask whether the agent may stop with an answer that is the input of a tool."""
-        outcome = await invocation.run.astop(str({**args}))
+    async def _ask_to_stop(self, invocation: _Invocation, context: CallbackContext, text: str) -> RunOutcome[Any]:
+        """Ask whether an agent may stop with an answer; refusals are counted for each agent."""
+        run, counts = invocation.run, self._refusals.setdefault(invocation.run, {})
+        place = (context.agent_name, context.get_invocation_context().branch)
+        async with invocation.stop_lock:
+            run.refused_stops, run.refused_by = counts.get(place, (0, ()))
+            outcome: RunOutcome[Any] = await run.astop(text)
+            counts[place] = (run.refused_stops, run.refused_by)
         outcome.raise_stop()
-        invocation.may_stop, invocation.last_text = outcome.proceeds, str({**args})
-        return None if outcome.proceeds else {"error": outcome.feedback}
+        if outcome.proceeds:
+            # In a loop it may begin again.
+            counts.pop(place, None)
+        invocation.may_stop, invocation.last_text = outcome.proceeds, text
+        return outcome
 
     def _look_again(self, tool_context: ToolContext) -> None:
         """Let the agent call `check_args` after its own callbacks: they may change the arguments after the hooks."""
@@ -349,11 +404,7 @@ class BoathookPlugin(BasePlugin):
             return None
         outcome = await invocation.run.aafter(call, result)
         outcome.raise_stop()
-        changed = outcome.result
-        if outcome.objection and isinstance(changed, str):
-            changed = outcome.text
-        elif outcome.objection:
-            invocation.run.add_context(outcome.objection)
+        changed = add_objection(invocation.run, outcome)
         if changed is result:
             return None
         return changed if isinstance(changed, dict) else {"result": changed}
@@ -380,6 +431,12 @@ class BoathookPlugin(BasePlugin):
 
 def _make_key(context: InvocationContext) -> str:
     return f"{context.session.id}/{context.invocation_id}"
+
+
+def _find_call(context: InvocationContext, call_id: str) -> types.FunctionCall | None:
+    """Return a call that was made in this session."""
+    calls = (call for event in reversed(context.session.events) for call in event.get_function_calls())
+    return next((call for call in calls if call_id and call.id == call_id), None)
 
 
 def _read_text(content: types.Content | None) -> str:

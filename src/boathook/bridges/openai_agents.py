@@ -1,34 +1,38 @@
 """Hooks in agents of the OpenAI Agents SDK: `agent = guard(agent)`, then `Runner.run(agent, …)` as before.
 
-from boathook.bridges.openai_agents import guard
+from boathook.bridges.openai_agents import find_reason, guard
 
 agent = guard(Agent(name="main", tools=[bash]))         # the file hooks of the user and of this folder
 agent = guard(Agent(name="main", tools=[bash]), hooks)  # hooks = boathook.Hooks()
+reasons = [find_reason(item) for item in result.interruptions]  # why hooks ask about calls
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import json
 import weakref
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from contextvars import ContextVar
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, get_type_hints
 
-from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.bridges.attachment import Attachment, BridgeOptions, attach, enter_call, find_caller, require_version
 from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
 
 require_version("openai-agents", "0.24", before="1", extra="openai-agents")
 
 from agents import Agent, FunctionTool, Handoff, RunConfig, RunContextWrapper, RunState, Tool, ToolSearchTool
-from agents.items import ItemHelpers
+from agents.items import ItemHelpers, ToolApprovalItem
 from agents.result import RunResult, RunResultBase, RunResultStreaming
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 from agents.run_config import CallModelData, ModelInputData
@@ -39,6 +43,9 @@ from agents.tool_context import ToolContext
 _AgentT = TypeVar("_AgentT", bound=Agent[Any])
 # Where the state of a run that waits for a person has the run of its hooks.
 _WAITING = "boathook_waiting_run"
+_MAX_QUESTIONS = 1024
+# Agents that `guard` was given: they are not guarded themselves.
+_given_agents: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def guard(agent: _AgentT, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> _AgentT:
@@ -51,12 +58,44 @@ def guard(agent: _AgentT, hooks: Hooks | None = None, **options: Unpack[BridgeOp
     """
     if not isinstance(agent, Agent):
         raise BridgeError(f"guard takes an Agent of openai-agents, not {type(agent).__name__}", fix="guard(agent)")
-    attachment = attach("openai-agents", hooks, **options)
+    attachment, earlier = attach("openai-agents", hooks, **options), _find_guard(agent)
+    if earlier is not None and not attachment.has_hooks_of(earlier.attachment):
+        message = f"hooks are attached twice: the agent {agent.name} is guarded already, and those hooks would not run"
+        raise BridgeError(message, fix="call guard(agent) once, and hooks.include(…) to add other hooks")
     runner = get_default_agent_runner()
     if not isinstance(runner, _GuardedRunner):
         set_default_agent_runner(_GuardedRunner(runner))
     guarded: _AgentT = _Guard(attachment).guard_agent(agent)
+    if guarded is not agent:
+        _given_agents[id(agent)] = agent
     return guarded
+
+
+def _report_unguarded(agent: Any) -> None:
+    """Warn once that an agent runs itself, without hooks, although it was given to `guard`."""
+    if id(agent) in _given_agents:
+        del _given_agents[id(agent)]
+        LOGGER.warning(
+            "the agent %s runs without hooks: `guard` does not change it, but returns a guarded copy. Run that: "
+            "agent = guard(agent)",
+            agent.name,
+        )
+
+
+def find_reason(item: ToolApprovalItem) -> str:
+    """Return why a hook asks about a call of `result.interruptions`; "" if it is a question of the tool, or of another process."""
+    guard_of_agent = _find_guard(item.agent)
+    args = _read_args(str(_read_raw(item).get("arguments") or ""))
+    call = ToolCall(item.tool_name or "", args, _read_call_id(item))
+    return "" if guard_of_agent is None else guard_of_agent.find_question(call)
+
+
+def _read_raw(item: ToolApprovalItem) -> Mapping[str, Any]:
+    return item.raw_item if isinstance(item.raw_item, Mapping) else vars(item.raw_item)
+
+
+def _read_call_id(item: ToolApprovalItem) -> str:
+    return str(_read_raw(item).get("call_id") or "")
 
 
 class _Guard:
@@ -67,6 +106,18 @@ class _Guard:
         self._classes: dict[type, type] = {}
         # The original is kept, too: an id may be used again for another object.
         self._made: dict[int, tuple[Any, Any]] = {}
+        # Why hooks ask about calls: the SDK's items have no place for it, and are copied.
+        self._questions: OrderedDict[str, str] = OrderedDict()
+
+    def note_question(self, call: ToolCall, reason: str) -> None:
+        """Keep the reason of a question for `find_reason`."""
+        self._questions[_make_call_key(call)] = reason
+        while len(self._questions) > _MAX_QUESTIONS:
+            self._questions.popitem(last=False)
+
+    def find_question(self, call: ToolCall) -> str:
+        """Return why hooks ask about a call, or ""."""
+        return self._questions.get(_make_call_key(call), "")
 
     def guard_agent(self, agent: Any) -> Any:
         """Return a guarded copy of an agent and of all that it can hand over to."""
@@ -76,6 +127,7 @@ class _Guard:
             return self._made[id(agent)][1]
         if isinstance(agent, SandboxAgent):
             self.attachment.refuse_unguarded([f"the sandbox of {agent.name}"])
+        self.refuse_hosted(agent)
         guarded = agent.clone(tools=[], handoffs=[])
         guarded.__class__ = self._make_class(_find_own_class(agent))
         # Agents may hand over to each other.
@@ -91,7 +143,9 @@ class _Guard:
 
             async def get_all_tools(agent: Any, run_context: RunContextWrapper[Any]) -> list[Tool]:
                 tools: list[Tool] = await own.get_all_tools(agent, run_context)  # type: ignore[attr-defined]
-                guard_self.attachment.check_names(tool.name for tool in tools)
+                handoffs = [each.tool_name for each in agent.handoffs if isinstance(each, Handoff)]
+                guard_self.refuse_hosted(agent)
+                guard_self.attachment.check_names([*(tool.name for tool in tools), *handoffs])
                 return guard_self.guard_tools(tools)
 
             async def get_system_prompt(agent: Any, run_context: RunContextWrapper[Any]) -> Any:
@@ -103,6 +157,11 @@ class _Guard:
             methods = {"get_all_tools": get_all_tools, "get_system_prompt": get_system_prompt}
             self._classes[own] = type(own.__name__, (own,), {**fields, **methods})
         return self._classes[own]
+
+    def refuse_hosted(self, agent: Any) -> None:
+        """Raise BridgeError for tools of the provider that do not come through `agent.tools`."""
+        stored = [f"those of the stored prompt of {agent.name}"] if agent.prompt is not None else []
+        self.attachment.refuse_unguarded([*stored, *_list_hosted(agent.model_settings, f"the agent {agent.name}")])
 
     def guard_tools(self, tools: list[Tool]) -> list[Tool]:
         """Return tools with hooks around their calls; raises BridgeError for those that cannot have any."""
@@ -166,6 +225,13 @@ class _Guard:
         return guarded
 
 
+def _list_hosted(settings: Any, owner: str) -> list[str]:
+    """Return what model settings add to the tools of a request."""
+    extras = [(name, getattr(settings, name, None)) for name in ("extra_body", "extra_args")]
+    is_hosted = [(name, isinstance(extra, Mapping) and bool(extra.get("tools"))) for name, extra in extras]
+    return [f"the tools in {name} of the model settings of {owner}" for name, has_tools in is_hosted if has_tools]
+
+
 def _find_guard(agent: Any) -> _Guard | None:
     return getattr(type(agent), "_boathook_guard", None)
 
@@ -222,6 +288,8 @@ class _GuardedTool:
         state = _find_running()
         call = ToolCall(self.tool.name, args, call_id)
         outcome = await state.call_hooks(state.run.adecide(call, can_ask=True))
+        if outcome.ask is not None:
+            self.guard.note_question(call, outcome.ask.reason)
         own = self.tool.needs_approval
         if outcome.is_blocked:
             return False
@@ -233,7 +301,10 @@ class _GuardedTool:
         """Call the tool with its hooks around it."""
         state = _find_running()
         call = ToolCall(self.tool.name, _read_args(text), context.tool_call_id)
-        if self._is_approved(context):
+        # Not an approval of all calls of a tool: a person saw only the questions about the calls before.
+        is_asked = call.id in state.asked_calls and call.id not in state.used_answers
+        if is_asked and self._is_approved(context):
+            state.used_answers.add(call.id)
             state.run.answer_call(call, is_allowed=True)
         described: list[Any] = []
 
@@ -244,6 +315,8 @@ class _GuardedTool:
         try:
             outcome = await state.call_hooks(state.run.atool(call, operate, can_ask=False, passes=(_NestedRunWaits,)))
         except _NestedRunWaits as waits:
+            # The SDK makes the same call again.
+            state.used_answers.discard(call.id)
             return waits.output
         state.check_stop(outcome)
         return self._read_outcome(state, outcome, described)
@@ -256,7 +329,8 @@ class _GuardedTool:
         calling = _CallingTool(state)
         token = _calling.set(calling)
         try:
-            result = await invoke_function_tool(function_tool=self._inner, context=context, arguments=text)
+            with enter_call(state.run):
+                result = await invoke_function_tool(function_tool=self._inner, context=context, arguments=text)
         finally:
             _calling.reset(token)
         if calling.has_waiting_agent:
@@ -282,6 +356,11 @@ class _GuardedTool:
         return result
 
 
+# The SDK reads signature and types of this method at every call, and types that are text would be compiled each time.
+_GuardedTool.invoke.__annotations__.update(get_type_hints(_GuardedTool.invoke))
+_GuardedTool.invoke.__signature__ = inspect.signature(_GuardedTool.invoke)  # type: ignore[attr-defined]
+
+
 def _read_args(text: str) -> dict[str, Any]:
     """Return the arguments of a call; the tool itself complains about those that are not a JSON object."""
     try:
@@ -291,6 +370,10 @@ def _read_args(text: str) -> dict[str, Any]:
     return args if isinstance(args, dict) else {"input": args}
 
 
+def _make_call_key(call: ToolCall) -> str:
+    return json.dumps([call.id, call.name, to_json_value(call.args)], sort_keys=True)
+
+
 def _write_args(args: Mapping[str, Any]) -> str:
     return json.dumps(to_json_value(args))
 
@@ -298,8 +381,14 @@ def _write_args(args: Mapping[str, Any]) -> str:
 class _GuardedRun:
     """One run of a guarded agent: the run of its hooks, and the texts that they added to the conversation."""
 
-    def __init__(self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any], used_answers: set[str] | None = None
+    ) -> None:
         self.guard, self.run = guard_of_run, run
+        # Calls whose approval was used: the SDK goes on from the same result any number of times.
+        self.used_answers: set[str] = set() if used_answers is None else used_answers
+        # Calls that a person was asked about.
+        self.asked_calls: set[str] = set()
         self.user_filter: Any = None
         # What hooks raised, which the SDK wraps in an error of its own.
         self.error: Exception | None = None
@@ -327,6 +416,7 @@ class _GuardedRun:
         """Return the options of a run with a filter that adds the texts of hooks to what the model reads."""
         config = options.get("run_config") or RunConfig()
         config = RunConfig(**config) if isinstance(config, dict) else config
+        self.guard.attachment.refuse_unguarded(_list_hosted(config.model_settings, "the run"))
         own = config.call_model_input_filter
         while isinstance(getattr(own, "__self__", None), _GuardedRun):
             # An agent in a tool takes over the configuration of its caller.
@@ -360,6 +450,7 @@ class _GuardedRun:
         """Begin the turn, and return the prompt as hooks left it; raises Blocked or Stopped."""
         if isinstance(prompt, RunState):
             self.run.resume()
+            self.asked_calls.update(_read_call_id(item) for item in prompt.get_interruptions())
             return prompt
         text = _read_prompt(prompt)
         begun = await self.run.aprompt(text)
@@ -402,7 +493,7 @@ class _GuardedRun:
 
 # The run in whose task this is; its tools look here for their hooks.
 _running: ContextVar[_GuardedRun | None] = ContextVar("boathook_openai_running", default=None)
-# The call in which this is: an agent that runs in there is a subagent.
+# The call in which this is, and what the SDK does not say about it.
 _calling: ContextVar[_CallingTool | None] = ContextVar("boathook_openai_calling", default=None)
 
 
@@ -418,26 +509,43 @@ def _find_running() -> _GuardedRun:
     return state
 
 
+def _find_prompts(items: Any) -> list[int]:
+    """Return where the new messages of the person are at the end of an input; the last one before if there are none."""
+    found = [at for at, item in enumerate(items) if item.get("role") == "user"]
+    others = [at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer")]
+    return [at for at in found if not others or at > others[-1]] or found[-1:]
+
+
 def _read_prompt(prompt: Any) -> str:
-    """Return the text of the last message of the user."""
+    """Return the texts of the last messages of the person."""
     if isinstance(prompt, str):
         return prompt
-    content = next((item.get("content") for item in reversed(prompt) if item.get("role") == "user"), "")
+    return "\n".join(filter(None, (_read_content(prompt[at].get("content")) for at in _find_prompts(prompt))))
+
+
+def _read_content(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content or () if isinstance(part.get("text"), str))
 
 
 def _replace_prompt(prompt: Any, text: str) -> Any:
-    """Return the input with another text in the last message of the user; images and files stay."""
+    """Return the input with another text in the last messages of the person; images and files stay."""
     if isinstance(prompt, str):
         return text
-    at = max(index for index, item in enumerate(prompt) if item.get("role") == "user")
-    content: Any = text
-    if not isinstance(prompt[at]["content"], str):
-        others = [part for part in prompt[at]["content"] if "text" not in part]
-        content = [{"type": "input_text", "text": text}, *others]
-    return [*prompt[:at], {**prompt[at], "content": content}, *prompt[at + 1 :]]
+    found, items = _find_prompts(prompt), [*prompt]
+    for at in reversed(found):
+        new_text = text if at == found[0] else ""
+        content = _replace_content(items[at]["content"], new_text)
+        items[at : at + 1] = [{**items[at], "content": content}] if content else []
+    return items
+
+
+def _replace_content(content: Any, text: str) -> Any:
+    if isinstance(content, str):
+        return text
+    others = [part for part in content if "text" not in part]
+    return [{"type": "input_text", "text": text}, *others] if text else others
 
 
 class _GuardedResult(RunResult):
@@ -466,22 +574,30 @@ class _GuardedRunner(AgentRunner):
 
     def _open(self, agent: Any, prompt: Any, options: Mapping[str, Any]) -> tuple[Any, _GuardedRun] | None:
         """Return the guarded agent and its run; None for an agent without hooks."""
-        calling, found = _calling.get(), _find_guard(agent)
+        calling, caller, found = _calling.get(), find_caller(), _find_guard(agent)
         if found is None and calling is not None:
             # An agent in a tool of a guarded agent.
             found = calling.state.guard
         if found is None:
+            _report_unguarded(agent)
             return None
         agent = found.guard_agent(agent)
         waiting = prompt.__dict__.get(_WAITING) if isinstance(prompt, RunState) else None
+        used_answers: set[str] | None = None
         if isinstance(waiting, _GuardedRun) and waiting.guard is found:
-            return agent, waiting
-        fields = {"state": options.get("context"), "model": _describe_model(agent, options)}
-        if calling is not None:
-            run = found.attachment.make_child(calling.state.run, agent.name)
+            if waiting.run.is_session_open:
+                return agent, waiting
+            # It went on and ended, and goes on from the same place once more.
+            used_answers = waiting.used_answers
+        context = options.get("context")
+        # An agent as a tool gets the context of its caller in a wrapper.
+        state = context.context if isinstance(context, RunContextWrapper) else context
+        if caller is not None:
+            run = found.attachment.make_child(caller, agent.name, state=state)
         else:
-            run = found.attachment.make_run(_find_session_id(options), **fields)
-        return agent, _GuardedRun(found, run, options)
+            model = _describe_model(agent, options)
+            run = found.attachment.make_run(_find_session_id(options), state=state, model=model)
+        return agent, _GuardedRun(found, run, options, used_answers)
 
     async def run(self, starting_agent: Any, input: Any, **kwargs: Any) -> RunResult:  # noqa: A002
         """Run an agent with the events of its run around it."""

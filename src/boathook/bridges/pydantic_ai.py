@@ -11,14 +11,22 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Unpack, get_args
 
-from boathook.bridges.attachment import Attachment, BridgeOptions, attach, require_version
+from boathook.bridges.attachment import (
+    Attachment,
+    BridgeOptions,
+    add_objection,
+    attach,
+    enter_call,
+    find_caller,
+    require_version,
+)
 from boathook.core.json_text import is_same_json
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.call_memory import ANSWER_IS_USED
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
@@ -28,23 +36,28 @@ require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
 
 from pydantic import ValidationError
 from pydantic_ai import AgentRunResult, DeferredToolRequests, RunContext, ToolDefinition
-from pydantic_ai.agent import AbstractAgent, UserPromptNode
+from pydantic_ai.agent import AbstractAgent, ModelRequestNode, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
-from pydantic_ai.messages import ModelRequest, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.output import OutputContext
 from pydantic_graph import End
 
-# The run whose tool is being called: an agent that runs in there is a subagent.
-_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 # A tool of the provider that every agent has: it searches the names of the agent's own tools, and does nothing else.
 _TOOL_SEARCH = "tool_search"
 # The last node of `run_stream`, which is not public.
 _END_OF_STREAM = "SetFinalResult"
 _NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
 _MAX_USED_ANSWERS = 1024
-_ANSWER_IS_USED = "the approval of this call was used already: it counts once"
 _OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
 
 
@@ -58,14 +71,21 @@ class Guarded(AbstractCapability[Any]):
     """
 
     def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
+        # pydantic-ai calls a capability that is not an instance with the context of each run.
+        if isinstance(hooks, RunContext):
+            raise BridgeError("the agent has the class Guarded, not an instance of it", fix="capabilities=[Guarded()]")
         self._attachment: Attachment = attach("pydantic-ai", hooks, **options)
         self._run: AgentRun | None = None
         # Calls whose approval was used, of all runs: the framework takes the same results of deferred calls any number of times.
         self._used_answers: dict[tuple[str, str], None] = {}
+        # The functions of this run that make its output; to list them takes a while, and they stay the same.
+        self._output_names: list[str] | None = None
         # The prompt as hooks left it, if they changed it.
         self._new_prompt: Any = None
         # For each call that is being made, the arguments as hooks left them, as JSON: another capability may change them in place.
         self._decided_args: dict[str, Any] = {}
+        # Calls that tools deferred in this run, and whose results hooks have not seen: another capability may bring these at once.
+        self._deferred_calls: dict[str, ToolCall] = {}
 
     def get_ordering(self) -> CapabilityOrdering:
         """Come last before a tool is called, so that hooks see what really runs."""
@@ -88,7 +108,8 @@ class Guarded(AbstractCapability[Any]):
     async def for_run(self, ctx: RunContext[Any]) -> Guarded:
         """Return a copy for one run: runs at once do not share anything but the hooks."""
         mine = copy.copy(self)
-        mine._run, mine._new_prompt, mine._decided_args = None, None, {}
+        mine._run, mine._new_prompt, mine._decided_args, mine._deferred_calls = None, None, {}, {}
+        mine._output_names = None
         return mine
 
     @property
@@ -105,61 +126,114 @@ class Guarded(AbstractCapability[Any]):
         _check_run(ctx)
         run = self._run = self._open_run(ctx)
         try:
-            await self._begin_turn(run, ctx)
+            if ctx.prompt is not None:
+                changed = await self._begin_turn(ctx.prompt)
+                self._new_prompt = None if changed is None else _replace_text(ctx.prompt, changed)
             result: AgentRunResult[Any] = await handler()
+            if isinstance(result.output, DeferredToolRequests):
+                run.suspend(str(ctx.conversation_id))
+                return result
+            await run.aend_turn(str(result.output))
         except BaseException as error:
             await run.aend(error=error)
             raise
-        if isinstance(result.output, DeferredToolRequests):
-            run.suspend(str(ctx.conversation_id))
-        else:
-            await run.aend_turn(str(result.output))
-            await run.aend()
+        await run.aend()
         return result
 
     def _open_run(self, ctx: RunContext[Any]) -> AgentRun:
         """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
-        conversation, parent = str(ctx.conversation_id), _calling_run.get()
+        conversation, parent = str(ctx.conversation_id), find_caller()
         waiting = self._attachment.hooks.find_run(conversation)
         if waiting is not None:
             # The program may go on in another request, with other dependencies.
             waiting.state = ctx
             return waiting.resume()
-        if parent is not None and parent.is_session_open:
+        if parent is not None:
             name = ctx.agent.name if ctx.agent is not None else None
             run = self._attachment.make_child(parent, name or "agent", _read_prompt(ctx.prompt), state=ctx)
             run.can_ask = _can_ask(ctx)
         else:
             fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
             run = self._attachment.make_run(conversation, **fields)
-        # Without a prompt it goes on with what another process began.
-        return run.resume() if ctx.prompt is None else run
+        return run
 
-    async def _begin_turn(self, run: AgentRun, ctx: RunContext[Any]) -> None:
-        if ctx.prompt is None:
-            return
-        text = _read_prompt(ctx.prompt)
+    async def _begin_turn(self, prompt: Any) -> str | None:
+        """Begin the turn; return the prompt as hooks left it, None if they did not change it."""
+        run, text = self.run, _read_prompt(prompt)
         begun = await run.aprompt(text)
         begun.raise_stop()
         if not begun.proceeds and run.subagent is not None:
             # A tool in which a subagent was blocked has failed; the model of its caller reads why.
             raise ToolFailed(begun.reason)
         begun.raise_refusal()
-        if begun.context.prompt != text:
-            self._new_prompt = _replace_text(ctx.prompt, begun.context.prompt)
+        return None if begun.context.prompt == text else begun.context.prompt
 
     # Requests to the model.
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
-        """Put the prompt that hooks left in the place of the first one."""
-        if self._new_prompt is not None and isinstance(node, UserPromptNode):
+        """Put the prompt that hooks left in the place of the first one; begin a turn whose prompt is in the history.
+
+        Show hooks the results of calls that are carried out elsewhere: they come with the prompt, or with the next request.
+        """
+        if isinstance(node, ModelRequestNode) and self._deferred_calls:
+            parts = [await self._show_part(part) for part in node.request.parts]
+            return dataclasses.replace(node, request=dataclasses.replace(node.request, parts=parts))
+        if not isinstance(node, UserPromptNode):
+            return node
+        if node.user_prompt is None:
+            await self._begin_turn_in_history(ctx.messages, has_results=node.deferred_tool_results is not None)
+        elif self._new_prompt is not None:
             node, self._new_prompt = dataclasses.replace(node, user_prompt=self._new_prompt), None
-        return node
+        given = node.deferred_tool_results
+        if given is None or not given.calls:
+            return node
+        made = _list_calls(ctx.messages)
+        # The framework refuses results of calls that the history does not have.
+        shown = {key: await self._show_result(made[key], value) for key, value in given.calls.items() if key in made}
+        results = dataclasses.replace(given, calls={**given.calls, **shown})
+        return dataclasses.replace(node, deferred_tool_results=results)
+
+    async def _show_part(self, part: Any) -> Any:
+        call = self._deferred_calls.pop(part.tool_call_id, None) if isinstance(part, ToolReturnPart) else None
+        if call is None or part.outcome == "denied":
+            return part
+        if part.outcome != "success":
+            await self._show_result(call, ToolFailed(str(part.content)))
+            return part
+        return dataclasses.replace(part, content=await self._show_result(call, part.content))
+
+    async def _show_result(self, call: ToolCall, result: Any) -> Any:
+        """Return the result of a call that was carried out elsewhere, as hooks leave it; errors are results, too."""
+        failure = ModelRetry(result.model_response()) if isinstance(result, RetryPromptPart) else result
+        try:
+            if isinstance(failure, ToolFailed | ModelRetry):
+                return self._read_outcome(await self.run.aafter_failure(call, failure))
+            return self._read_outcome(await self.run.aafter(call, result))
+        except (ToolFailed, ModelRetry) as error:
+            return result if error is failure else error
+
+    async def _begin_turn_in_history(self, messages: list[ModelMessage], *, has_results: bool) -> None:
+        """Begin a turn with the prompt at the end of the history, as frontends give it; or go on with what was begun before."""
+        found = _find_prompts(messages, has_results=has_results)
+        if not found and messages:
+            self.run.resume()
+            return
+        parts = [part for at in found for part in messages[at].parts if isinstance(part, UserPromptPart)]
+        changed = await self._begin_turn([text for part in parts for text in _list_contents(part.content)])
+        if changed is None:
+            return
+        if not found:
+            raise BridgeError("a hook changed the prompt, but this run has none that could be changed")
+        for at in found:
+            messages[at] = _replace_prompts(messages[at], {id(parts[0]): changed})
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """Refuse tools whose calls are carried out elsewhere."""
         self._attachment.refuse_unguarded(tool.name for tool in tool_defs if tool.kind == "external")
-        self._attachment.check_names(tool.name for tool in tool_defs)
+        if self._output_names is None:
+            outputs = _list_functions(ctx.agent.output_type) if ctx.agent is not None else ()
+            self._output_names = [getattr(each, "__name__", "") for each in outputs]
+        self._attachment.check_names([*(tool.name for tool in tool_defs), *self._output_names])
         return tool_defs
 
     async def before_model_request(
@@ -213,21 +287,23 @@ class Guarded(AbstractCapability[Any]):
             # A new question, so a new answer.
             self._used_answers.pop(key, None)
             raise
+        except CallDeferred:
+            self._deferred_calls[call.tool_call_id] = made
+            raise
 
     def _use_answer(self, key: tuple[str, str]) -> None:
         if key in self._used_answers:
-            raise ToolFailed(_ANSWER_IS_USED)
+            raise ToolFailed(ANSWER_IS_USED)
         self._used_answers[key] = None
         while len(self._used_answers) > _MAX_USED_ANSWERS:
             del self._used_answers[next(iter(self._used_answers))]
 
     async def _call_handler(self, call_id: str, final: Any, handler: Any) -> Any:
         self._decided_args[call_id] = to_json_value(final)
-        token = _calling_run.set(self.run)
         try:
-            return await handler(final)
+            with enter_call(self.run):
+                return await handler(final)
         finally:
-            _calling_run.reset(token)
             self._decided_args.pop(call_id, None)
 
     def _is_decided(self, call_id: str, value: Any) -> bool:
@@ -239,13 +315,10 @@ class Guarded(AbstractCapability[Any]):
         outcome.raise_stop()
         if not outcome.has_run:
             raise ToolFailed(outcome.reason)
-        if outcome.objection and isinstance(outcome.result, str):
-            return outcome.text
-        if outcome.objection:
-            self.run.add_context(outcome.objection)
+        result = add_objection(self.run, outcome)
         if outcome.error is not None:
             raise outcome.error
-        return outcome.result
+        return result
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -284,8 +357,10 @@ class Guarded(AbstractCapability[Any]):
 
     async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
         """Let hooks look again if another capability changed the arguments of an output function after them."""
+        if not output_context.has_function:
+            return output
         made, key = _make_output_call(ctx, output_context, output)
-        if not output_context.has_function or self._is_decided(made.id, output):
+        if self._is_decided(made.id, output):
             return output
         outcome = await self.run.adecide(dataclasses.replace(made, id=f"{made.id}, changed"), can_ask=False)
         outcome.raise_stop()
@@ -379,6 +454,41 @@ def _read_text(part: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
+def _list_calls(messages: list[ModelMessage]) -> dict[str, ToolCall]:
+    """Return the calls that the model made last, by id."""
+    response = next((each for each in reversed(messages) if isinstance(each, ModelResponse)), None)
+    calls = response.tool_calls if response is not None else ()
+    return {call.tool_call_id: ToolCall(call.tool_name, call.args_as_dict(), call.tool_call_id) for call in calls}
+
+
+def _list_contents(content: Any) -> list[Any]:
+    return [content] if isinstance(content, str) else [*content]
+
+
+def _find_prompts(messages: list[ModelMessage], *, has_results: bool) -> list[int]:
+    """Return where new prompts are at the end of a history; beside results of tools may be texts that tools made."""
+    found: list[int] = []
+    for at in reversed(range(len(messages))):
+        message = messages[at]
+        if not isinstance(message, ModelRequest):
+            break
+        is_of_tools = has_results and any(isinstance(part, ToolReturnPart | RetryPromptPart) for part in message.parts)
+        if not is_of_tools and any(isinstance(part, UserPromptPart) for part in message.parts):
+            found.insert(0, at)
+    return found
+
+
+def _replace_prompts(message: Any, texts: Mapping[int, str]) -> ModelRequest:
+    """Return a request with other texts in its prompts, by the identity of these; the rest have none. Images and files stay."""
+    parts = [
+        dataclasses.replace(part, content=_replace_text(part.content, texts.get(id(part), "")))
+        if isinstance(part, UserPromptPart)
+        else part
+        for part in message.parts
+    ]
+    return dataclasses.replace(message, parts=parts)
+
+
 def _replace_text(prompt: Any, text: str) -> Any:
     return text if isinstance(prompt, str) else [text, *(part for part in prompt if not _read_text(part))]
 
@@ -388,7 +498,10 @@ def _check_run(ctx: RunContext[Any]) -> None:
         message = "hooks cannot guard a realtime session of pydantic-ai: it has no place for prompts, stops and context"
         raise BridgeError(message, fix="use `run`, `run_stream_events` or `iter`")
     if sum(isinstance(capability, Guarded) for capability in _list_capabilities(ctx)) > 1:
-        raise BridgeError("Guarded is attached twice, so that hooks would run twice", fix="give it to the agent only")
+        raise BridgeError(
+            "Guarded is attached twice, so that hooks would run twice",
+            fix="pass one Guarded() to the agent, and none to the run",
+        )
 
 
 def _list_capabilities(ctx: RunContext[Any]) -> list[AbstractCapability[Any]]:

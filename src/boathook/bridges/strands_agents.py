@@ -12,22 +12,23 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextvars import ContextVar
 from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
-from boathook.bridges.attachment import BridgeOptions, attach, require_version
+from boathook.bridges.attachment import BridgeOptions, attach, enter_call, find_caller, require_version
 from boathook.core.hashing import hexdigest
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import ToolOutcome
 
 require_version("strands-agents", "1.62", before="2", extra="strands-agents")
 
 from strands import Agent
+from strands.agent._agent_as_tool import _AgentAsTool
 from strands.hooks import (
     AfterInvocationEvent,
     AfterToolsEvent,
@@ -42,8 +43,6 @@ from strands.hooks import (
 from strands.interrupt import InterruptException
 from strands.middleware import ExecuteToolContext, ExecuteToolStage, ToolResultEvent
 
-# The run whose tool is being called: an agent that runs in there is a subagent.
-_calling_run: ContextVar[AgentRun | None] = ContextVar("boathook_calling_run", default=None)
 # The bridges of an agent.
 _attached: WeakKeyDictionary[Agent, list[BoathookHooks]] = WeakKeyDictionary()
 # Ours is the last to see the end of an invocation: then it is known whether something else makes the agent go on.
@@ -59,8 +58,8 @@ class BoathookHooks(HookProvider):
 
     Without `hooks` they are the file hooks of the user and of `work_dir` (the current folder). `names` and `arguments` map tools
     and their arguments to the names that file hooks know; the rest is guessed. An invocation is a session with the agent's
-    session id, unless `session_id` is given. Tools that the model's provider runs cannot be guarded: they are refused unless
-    `allow_unguarded` is set.
+    session id, unless `session_id` is given. Tools that the model's provider runs, and agents as tools that have no hooks, cannot
+    be guarded: they are refused unless `allow_unguarded` is set.
     """
 
     def __init__(self, hooks: Hooks | None = None, **options: Unpack[BridgeOptions]) -> None:
@@ -100,14 +99,17 @@ class BoathookHooks(HookProvider):
         bridges = _attached.setdefault(agent, [])
         if self in bridges:
             return
-        if any(bridge._attachment.hooks is self._attachment.hooks for bridge in bridges):
-            raise BridgeError("the same hooks are attached to the agent twice", fix="pass BoathookHooks once")
-        self._refuse_hosted_tools(agent)
+        self._attachment.refuse_shared_hooks((bridge._attachment for bridge in bridges), "pass BoathookHooks once")
+        self._refuse_unguarded(agent)
         self._attachment.check_names(agent.tool_names)
         bridges.append(self)
         agent.add_middleware(ExecuteToolStage, self._guard_tool)
 
-    def _refuse_hosted_tools(self, agent: Agent) -> None:
+    def _refuse_unguarded(self, agent: Agent) -> None:
+        """Refuse tools that the model's provider runs, and agents as tools that have no hooks of their own."""
+        own_tools = agent.tool_registry.registry.items()
+        agents = [name for name, tool in own_tools if isinstance(tool, _AgentAsTool) and not _attached.get(tool.agent)]
+        self._attachment.refuse_unguarded(f"{name} (an agent that has no hooks)" for name in agents)
         config = agent.model.get_config()
         settings = config if isinstance(config, Mapping) else {}
         params = settings.get("params")
@@ -127,7 +129,7 @@ class BoathookHooks(HookProvider):
     async def _on_start(self, event: BeforeInvocationEvent) -> None:
         agent, state = event.agent, event.invocation_state
         self._attach_to(agent)
-        self._refuse_hosted_tools(agent)
+        self._refuse_unguarded(agent)
         if event.messages is None:
             raise BridgeError(
                 "`structured_output` does not show hooks the prompt", fix="use agent(prompt, structured_output_model=…)"
@@ -143,24 +145,33 @@ class BoathookHooks(HookProvider):
         if is_waiting:
             run.resume()
             return
-        prompt = _read_prompt(event.messages or agent.messages)
+        try:
+            await self._begin_turn(run, event)
+        except BaseException as error:
+            # strands reports no end of an invocation that did not begin.
+            self._forget_run(event)
+            await run.aend(error=error)
+            raise
+
+    async def _begin_turn(self, run: AgentRun, event: BeforeInvocationEvent) -> None:
+        prompt = _read_prompt(event.messages or event.agent.messages)
         begun = await run.aprompt(prompt)
         if not begun.proceeds:
             event.cancel = begun.reason
         elif begun.context.prompt != prompt:
-            event.messages = _replace_prompt(event.messages, begun.context.prompt)
+            event.messages = _replace_prompt(event.messages or [], begun.context.prompt)
         if begun.proceeds and event.messages:
             event.messages[-1]["content"] += [{"text": text} for text in run.take_context()]
 
     def _open_run(self, agent: Agent, run: AgentRun | None) -> AgentRun:
         """Return the run that waits for answers or has another turn, that of a subagent, or a new one."""
-        caller = _calling_run.get()
+        caller = find_caller()
         waiting = self._attachment.hooks.find_run(_make_place(agent))
         if waiting is not None:
             return waiting.resume()
         if run is not None and run.is_session_open:
             return run
-        if caller is not None and caller.is_session_open:
+        if caller is not None:
             return self._attachment.make_child(caller, agent.name or "agent")
         return self._attachment.make_run(agent.session_id)
 
@@ -175,11 +186,18 @@ class BoathookHooks(HookProvider):
         reason = result.stop_reason if result is not None else ""
         try:
             await self._end_run(run, event, error, reason)
+        except BaseException as hook_error:
+            await run.aend(error=hook_error)
+            raise
         finally:
             if not run.is_session_open or event.resume is None:
-                # The program may use its state for other invocations.
-                event.invocation_state.pop(key, None)
-                event.invocation_state.pop(f"{key} error", None)
+                self._forget_run(event)
+
+    def _forget_run(self, event: BeforeInvocationEvent | AfterInvocationEvent) -> None:
+        """Leave the state of an invocation as it was: the program may use it for others."""
+        key = self._make_key(event.agent)
+        event.invocation_state.pop(key, None)
+        event.invocation_state.pop(f"{key} error", None)
 
     async def _end_run(
         self, run: AgentRun, event: AfterInvocationEvent, error: BaseException | None, reason: str
@@ -236,15 +254,16 @@ class BoathookHooks(HookProvider):
 
     async def _guard_tool(self, context: ExecuteToolContext, next_fn: Any) -> AsyncGenerator[Any, None]:
         """Call a tool with its hooks around it; what it says meanwhile is passed on as it comes."""
-        run, caller = self._find_run(context.agent, context.invocation_state), _calling_run.get()
-        if run is None and caller is not None and caller.is_session_open:
+        run, caller = self._find_run(context.agent, context.invocation_state), find_caller()
+        # A caller with other hooks, perhaps of another framework, does not ask those of this agent.
+        if run is None and caller is not None and caller.stack.has_hooks_of(self._attachment.hooks.stack):
             run = caller
         is_direct = run is None
         # `agent.tool.name(…)` outside an invocation is a session of its own.
         used = run or self._attachment.make_run(context.agent.session_id)
         call = _GuardedCall(used, context, next_fn, can_ask=run is not None and run is not caller)
         if is_direct:
-            await used.abegin()
+            await self._begin_direct(used)
         task = asyncio.ensure_future(call.make())
         try:
             while (event := await call.events.get()) is not None:
@@ -258,6 +277,14 @@ class BoathookHooks(HookProvider):
                 await used.aend()
         if result is not None:
             yield result
+
+    async def _begin_direct(self, run: AgentRun) -> None:
+        """Begin the session of a call by the program; what hooks refuse is an error, of which strands makes a result."""
+        try:
+            (await run.abegin()).raise_refusal()
+        except BaseException as error:
+            await run.aend(error=error)
+            raise
 
 
 class _ToolFailure(Exception):
@@ -304,12 +331,12 @@ class _GuardedCall:
         context = self._context
         if call.args != context.tool_use["input"]:
             context = context.replace(tool_use={**context.tool_use, "input": dict(call.args)})
-        _calling_run.set(self._run)
-        async for event in self._next(context):
-            if isinstance(event, ToolResultEvent):
-                self._result = event
-            else:
-                self.events.put_nowait(event)
+        with enter_call(self._run):
+            async for event in self._next(context):
+                if isinstance(event, ToolResultEvent):
+                    self._result = event
+                else:
+                    self.events.put_nowait(event)
         if self._result is None:
             raise _NoResult
         result = self._result.tool_result
@@ -365,18 +392,28 @@ def _read_text(message: Any) -> str:
     return _join_texts(message["content"])
 
 
+def _find_prompts(messages: list[Any]) -> list[int]:
+    """Return where the new messages of the person are: those after the last one of the model, or the last one before."""
+    found = [at for at, message in enumerate(messages) if message["role"] == "user"]
+    others = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
+    return [at for at in found if not others or at > others[-1]] or found[-1:]
+
+
 def _read_prompt(messages: list[Any]) -> str:
-    """Return the text of the person's last message."""
-    return next((_read_text(message) for message in reversed(messages) if message["role"] == "user"), "")
+    """Return the texts of the person's last messages."""
+    return "\n".join(filter(None, (_read_text(messages[at]) for at in _find_prompts(messages))))
 
 
 def _replace_prompt(messages: list[Any], text: str) -> list[Any]:
-    """Return messages with another text in the last one of the person; images and files stay."""
-    at = next((at for at in reversed(range(len(messages))) if messages[at]["role"] == "user"), None)
-    if at is None:
+    """Return messages with another text in the last ones of the person; images and files stay."""
+    found, changed = _find_prompts(messages), [*messages]
+    if not found:
         raise BridgeError("a hook changed the prompt, but this invocation has no new message that could be changed")
-    others = [block for block in messages[at]["content"] if "text" not in block]
-    return [*messages[:at], {**messages[at], "content": [{"text": text}, *others]}, *messages[at + 1 :]]
+    for at in reversed(found):
+        others = [block for block in messages[at]["content"] if "text" not in block]
+        content = [{"text": text}, *others] if at == found[0] else others
+        changed[at : at + 1] = [{**messages[at], "content": content}] if content else []
+    return changed
 
 
 def _name_question(call: ToolCall) -> str:
@@ -388,7 +425,11 @@ def _name_question(call: ToolCall) -> str:
 def _read_answer(answer: Any) -> bool:
     word = answer.strip().lower() if isinstance(answer, str) else answer
     if not isinstance(word, bool | str) or word not in (*_YES, *_NO):
-        raise BridgeError(f'a person was asked about a call, but the answer is {answer!r:.200}, not True or "approve"')
+        message = f"a person was asked about a call, but the answer is {answer!r:.200}, neither yes nor no"
+        error = BridgeError(message, fix='answer with True or False, or with "approve" or "deny"')
+        # The framework gives the error to the model, and to nothing else.
+        LOGGER.error("%s", error)
+        raise error
     return word in _YES
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from boathook.errors import HookError
 from boathook.inprocess.contexts import (
     Context,
     ExecutionContext,
@@ -26,6 +27,12 @@ _ContextT = TypeVar("_ContextT", bound=Context)
 _Passes = tuple[type[BaseException], ...]
 
 
+def _refuse_wrong_context(context: object) -> None:
+    if not isinstance(context, Context):
+        example = "NotificationContext.of('…')"
+        raise HookError(f"fire takes the context of an event, such as {example}, not {type(context).__name__}")
+
+
 class AgentRun(RunState[StateT]):
     """One run of an agent: a session, its turns and their tool calls. Make it with `hooks.run(…)`.
 
@@ -34,6 +41,8 @@ class AgentRun(RunState[StateT]):
     """
 
     _block: AbstractContextManager[None] | None = None
+    # Whether the run was suspended in its block, so that the end of the block is not the end of the run.
+    _is_suspended = False
 
     @property
     def sync_flow(self) -> RunFlow:
@@ -147,10 +156,12 @@ class AgentRun(RunState[StateT]):
 
     def fire(self, context: _ContextT) -> RunOutcome[_ContextT]:
         """Fire any other event, such as `CompactionContext.before(9000)`; session, folder, state and metadata are filled in."""
+        _refuse_wrong_context(context)
         return run_sync(self.sync_flow.fire(context))
 
     async def afire(self, context: _ContextT) -> RunOutcome[_ContextT]:
         """Do the same in an event loop."""
+        _refuse_wrong_context(context)
         return await self.async_flow.fire(context)
 
     def failed(self, error: BaseException) -> None:
@@ -189,12 +200,17 @@ class AgentRun(RunState[StateT]):
         await self.aend(INTERRUPTED)
 
     def suspend(self, key: str = "") -> None:
-        """Keep the run for later: no events fire, and `hooks.find_run` finds it by the key (default: its session) or a token."""
+        """Keep the run for later: `hooks.find_run` finds it by the key (default: its session) or a token.
+
+        No events fire, and a `with` block that ends without an error does not end the run.
+        """
         self._waiting.keep(key or self.session_id, self)
+        self._is_suspended = True
 
     def resume(self) -> Self:
         """Continue a run that was suspended, or that another process began: its session and its turn count as begun."""
         self.mark_resumed()
+        self._is_suspended = False
         return self
 
     def child(self, name: str, task: str = "", *, state: StateT | None = None) -> Self:
@@ -207,6 +223,7 @@ class AgentRun(RunState[StateT]):
             self._block = None
 
     def __enter__(self) -> Self:
+        self._is_suspended = False
         self._block = activate_run(self)
         self._block.__enter__()
         return self
@@ -215,7 +232,8 @@ class AgentRun(RunState[StateT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leave_block()
-        self.end(error=error)
+        if error is not None or not self._is_suspended:
+            self.end(error=error)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -224,4 +242,5 @@ class AgentRun(RunState[StateT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leave_block()
-        await self.aend(error=error)
+        if error is not None or not self._is_suspended:
+            await self.aend(error=error)

@@ -25,7 +25,9 @@ class AskLater(BaseException):
         self.context, self.request, self.question = context, request, question
 
 
-ANSWER_IS_USED = "a person allowed this call once, and another call with the same id has begun already"
+# Why a call is blocked although a person allowed one with its id.
+ANSWER_IS_USED = "the approval of this call was used already: it counts once"
+ANSWER_IS_TAKEN = "a person allowed this call once, and another call with the same id has begun already"
 
 
 class CallMemory:
@@ -38,6 +40,8 @@ class CallMemory:
         # What the person said in addition, and the token of the question.
         self.comment = self.token = ""
         self.has_started_background = False
+        # A call that comes meanwhile, the same in all, is another one.
+        self.is_being_made = False
         # The call and the question, once the hooks for permissions have left it open.
         self.asked: AskLater | None = None
         # The hooks that want a person to be asked, until the answer is recorded.

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boathook.core.dispatch import UNSETTLED
-from boathook.core.event import PRE_STOP, PRE_TOOL
+from boathook.core.event import PRE_TOOL
 from boathook.core.json_text import is_same_json
-from boathook.core.outcome import NOTHING, Decision, Outcome, make_unchanged
+from boathook.core.outcome import DEFAULT_ASK_REASON, NOTHING, Decision, Outcome, make_unchanged
 from boathook.errors import HookError
 from boathook.inprocess import layers
 from boathook.inprocess.call_memory import AskLater, CallMemory
-from boathook.inprocess.contexts import FILE_HOOKS, Context, StopContext, ToolContext
+from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.file_hooks import FileHooks
 from boathook.inprocess.hook_records import HookWatch, make_answer_verdict
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import Layer
+from boathook.inprocess.operations import close_coroutine
 from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     # The outcome of a middleware, the context it left, and whether that ends the run of the chain.
     _Conclusion = tuple[Outcome, Context, bool]
 
-_DEFAULT_QUESTION = "a hook wants a person to be asked"
 # How often file hooks look again at an input that was changed after them.
 _MAX_RECHECKS = 2
 
@@ -97,8 +98,6 @@ class ChainRun:
             opinion, context = known
         if isinstance(context, ToolContext) and context.kind.rewrites_input:
             self._seen_inputs[at] = to_json_value(context.args)
-        if isinstance(context, StopContext) and opinion.decision == Decision.BLOCK and context.kind is PRE_STOP:
-            context = context.note_refusal(FILE_HOOKS)
         return opinion, context
 
     def _remember(self, at: int, before: Context, opinion: Outcome, after: Context) -> None:
@@ -123,7 +122,8 @@ class ChainRun:
             else:
                 answer = layer.hook(context)
             opinion, after = layers.read_hook_answer(layer, answer, context)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001
+            error = layers.read_failure(layer.name, raised)
             await self._record_failure(watch, error)
             return layers.handle_failure(layer, error, context)
         if watch is not None and watch.has_effect(opinion, after):
@@ -169,9 +169,11 @@ class ChainRun:
             if layer.match is not None and not layer.match(context):
                 return NOTHING, context, False
             conclusion = rest.conclude(await self._driver.call_middleware(layer, context, run_rest))
-        except Exception as error:  # noqa: BLE001
-            if error is not rest.error:
-                await self._record_failure(watch, error)
+        except (Exception, asyncio.CancelledError) as raised:
+            if raised is rest.error:
+                raise
+            error = layers.read_failure(layer.name, raised)
+            await self._record_failure(watch, error)
             return rest.conclude_failure(error)
         if watch is not None:
             watch.context = rest.final_context
@@ -284,6 +286,11 @@ class _Rest:
         final = self.final_context
         if self.outcome is not None and answer is self.outcome:
             return self.outcome, final, True
+        if answer is None and not self._was_called:
+            # Elsewhere this prevents the call, here it would let it pass: either may be meant.
+            raise HookError(
+                f"{self._layer.name} returned nothing and did not call `next`: call it to go on, or return a block"
+            )
         opinion, changed = (NOTHING, final) if answer is None else layers.split_answer(self._layer, answer, final)
         if opinion is NOTHING and (changed is final or changed is self._context):
             if self.error is not None:
@@ -313,6 +320,7 @@ def read_terminal_answer(answer: Any) -> Outcome:
         return answer
     if isinstance(answer, Context):
         return Outcome(context=answer)
+    close_coroutine(answer)
     raise HookError(f"a terminal must return an Outcome, a context or None, not {type(answer).__name__}")
 
 
@@ -327,7 +335,7 @@ async def ask_permission(
 ) -> tuple[Outcome, ToolContext]:
     """Ask whether a call may go on: first the hooks for permissions, then the person if these leave it open.
 
-    With a memory in which a person has answered already, nobody is asked again; if its host can ask, AskLater is raised.
+    If a person has answered already, as the memory says, no one is asked again. If the host can ask, AskLater is raised.
     """
     answer = await _settle_question(driver, stack, context, outcome, memory)
     return answer.outcome, answer.context
@@ -357,18 +365,16 @@ async def _settle_question(
         return _Answer(Outcome(answer.decision, answer.all_reasons), context)
     if answer.decision == Decision.ALLOW:
         return _Answer(Outcome(Decision.ALLOW), context)
-    question = outcome.reason or _DEFAULT_QUESTION
+    question = outcome.reason or DEFAULT_ASK_REASON
     if memory is not None and memory.permission is not None:
         return _Answer(_apply_answer(memory.permission, question, memory.comment), context, is_final=True)
     if memory is not None and memory.can_ask:
         memory.asked = AskLater(context, answer.context, question)
         raise memory.asked
-    permission = None if stack.ask is None else await driver.ask_person(stack.ask, context, question)
-    if permission is None:
+    if stack.ask is None:
         stack.report_no_person(context)
         return _Answer(Outcome.block(f"{question} (no person can be asked)"), context, is_final=True)
-    if not isinstance(permission, bool):
-        raise HookError(f"the question was answered with {type(permission).__name__}; it must be True or False")
+    permission = layers.read_person_answer(stack.ask, await driver.ask_person(stack.ask, context, question))
     return _Answer(_apply_answer(permission, question), context, is_final=True)
 
 

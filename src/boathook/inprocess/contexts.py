@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Self, TypedDict, Unpack
 
 from boathook.core.event import SPELLINGS, Event, EventKind
 from boathook.core.file_writes import list_writes
@@ -38,7 +39,7 @@ CHANGEABLE_FIELDS: dict[str, tuple[str, ...]] = {
     "post-step": ("state",),
 }
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Who refused a stop, if it was a file hook; a hook of the program is the id of its layer.
+# Who refused a stop, if it was a file hook, which is named beside it; a hook of the program is the id of its layer.
 FILE_HOOKS = 0
 _EventFields = tuple[str | tuple[str, str], ...]
 # Fields of an event in which null is a value; other fields are left out if there is none.
@@ -76,7 +77,7 @@ class StopFields(ContextFields[StateT], total=False):
     step_count: int
     final_message: str | None
     block_count: int
-    refused_by: tuple[int, ...]
+    refused_by: tuple[int | str, ...]
 
 
 class ExecutionFields(ContextFields[StateT], total=False):
@@ -103,6 +104,8 @@ class SubagentFields(ContextFields[StateT], total=False):
 
     type: str
     result: str | None
+    block_count: int
+    refused_by: tuple[int | str, ...]
 
 
 class CompactionFields(ContextFields[StateT], total=False):
@@ -171,6 +174,8 @@ class Context(Generic[StateT]):
             if name not in allowed:
                 changeable = f"only {', '.join(allowed)}" if allowed else "nothing"
                 raise HookError(f"'{name}' cannot be changed at {self.kind.name}: {changeable} can")
+        if not isinstance(changes.get("args", _EMPTY), Mapping):
+            raise HookError(f"args must be a mapping, not {type(changes['args']).__name__}")
         return dataclasses.replace(self, **changes)
 
     def with_metadata(self, key: str, value: Any) -> Self:
@@ -217,7 +222,8 @@ class Context(Generic[StateT]):
 class ToolContext(Context[StateT]):
     """A tool call: before it, after it, after its failure, or when permission is requested; `is_allowed` if a hook allowed it.
 
-    `args` is read-only, all the way down.
+    `args` is read-only, and so are dicts, lists, sets, tuples, named tuples, deques and bytearrays in it, all the way down. Objects
+    of other types, such as dataclasses and models, are the tool's own: to change one, `replace` it by a copy.
     """
 
     name: str = ""
@@ -379,8 +385,34 @@ class StepContext(Context[StateT]):
         return self.index + 1
 
 
+class RefusalCounts:
+    """What contexts of stops share: who has refused to stop in this turn, once for each time."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        block_count: int
+        refused_by: tuple[int | str, ...]
+
+    @property
+    def file_hook_counts(self) -> Mapping[str, int] | None:
+        """Return how often each file hook has refused to stop in this turn; None if it is not known who refused."""
+        if self.block_count and not self.refused_by:
+            return None
+        return Counter(who for who in self.refused_by if isinstance(who, str))
+
+    def count_refusals(self, who: int) -> int:
+        """Return how often a hook has refused to stop in this turn; every refusal counts if it is not known who refused."""
+        return self.refused_by.count(who) if self.refused_by else self.block_count
+
+    def note_refusal(self, *who: int | str) -> Self:
+        """Return the context with one more refusal of a hook."""
+        context: Any = self
+        changed: Self = dataclasses.replace(context, refused_by=(*self.refused_by, *who))
+        return changed
+
+
 @dataclass(frozen=True, slots=True)
-class StopContext(Context[StateT]):
+class StopContext(RefusalCounts, Context[StateT]):
     """An agent that wants to stop, or has stopped; a block before the stop sends it back to work."""
 
     reason: str = "no_tool_calls"
@@ -390,7 +422,7 @@ class StopContext(Context[StateT]):
     # The reasons of hooks whose refusal has no effect any more.
     lifted: tuple[str, ...] = ()
     # Who refused in this turn, once for each time: `count_refusals` reads it. Pass it on with the next stop of the turn.
-    refused_by: tuple[int, ...] = field(default=(), repr=False)
+    refused_by: tuple[int | str, ...] = field(default=(), repr=False)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("reason", "stop_reason"), "step_count", ("message", "final_message"),
@@ -414,16 +446,8 @@ class StopContext(Context[StateT]):
 
     @property
     def file_hook_refusals(self) -> int:
-        """Return how often file hooks have refused to stop in this turn; they count together."""
+        """Return how many stops of this turn file hooks have refused, together; each of them has a limit of its own."""
         return self.count_refusals(FILE_HOOKS)
-
-    def count_refusals(self, who: int) -> int:
-        """Return how often a hook has refused to stop in this turn; every refusal counts if it is not known who refused."""
-        return self.refused_by.count(who) if self.refused_by else self.block_count
-
-    def note_refusal(self, who: int) -> Self:
-        """Return the context with one more refusal of a hook."""
-        return dataclasses.replace(self, refused_by=(*self.refused_by, who))
 
     @property
     def message(self) -> dict[str, str] | None:
@@ -538,13 +562,17 @@ class SessionContext(Context[StateT]):
 
 
 @dataclass(frozen=True, slots=True)
-class SubagentContext(Context[StateT]):
+class SubagentContext(RefusalCounts, Context[StateT]):
     """A subagent that begins, or has finished its task."""
 
     name: str = ""
     type: str = ""
     task: str = ""
     result: str | None = None
+    block_count: int = 0
+    # As of a stop of the agent itself.
+    lifted: tuple[str, ...] = ()
+    refused_by: tuple[int | str, ...] = field(default=(), repr=False)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
         ("name", "subagent_name"), ("type", "subagent_type"), ("task", "task_description"), "result",
@@ -609,4 +637,21 @@ _EVENTS_BY_CLASS: dict[type[Context[Any]], tuple[str, ...]] = {
     StepContext: ("pre-step", "post-step"),
     FailureContext: ("turn-failure",),
 }
+
+
+def _refuse_change(context: Context[Any], name: str, _value: object) -> NoReturn:
+    allowed = CHANGEABLE_FIELDS.get(context.kind.name, ())
+    if name in allowed:
+        raise dataclasses.FrozenInstanceError(f"a context cannot be changed: return context.replace({name}=…) instead")
+    changeable = f"only {', '.join(allowed)}" if allowed else "nothing"
+    raise dataclasses.FrozenInstanceError(
+        f"a context cannot be changed, and at {context.kind.name} hooks can replace {changeable}, not '{name}'. For a value of "
+        f"your own, return context.with_metadata('{name}', …)"
+    )
+
+
+# In place of the method of frozen dataclasses, which does not say what to write.
+for _context_class in _EVENTS_BY_CLASS:
+    setattr(_context_class, "__setattr__", _refuse_change)  # noqa: B010
+
 CONTEXT_CLASSES = {name: context_class for context_class, names in _EVENTS_BY_CLASS.items() for name in names}

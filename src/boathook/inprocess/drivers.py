@@ -39,14 +39,21 @@ def run_sync(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 async def finish_despite_cancel(work: Coroutine[Any, Any, None]) -> None:
-    """Run work to its end even if it is cancelled once meanwhile."""
+    """Run work to its end even if it is cancelled once meanwhile; the cancellation is raised afterwards. A second one ends it."""
     task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if not task.done():
-            await task
-        raise
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            if cancellation is None:
+                cancellation = error
+            # anyio cancels a task at every turn of the loop until it leaves the scope, each time with the name of the scope.
+            elif not error.args or error.args != cancellation.args:
+                task.cancel()
+    task.result()
+    if cancellation is not None:
+        raise cancellation
 
 
 class SyncDriver:
@@ -89,7 +96,7 @@ class SyncDriver:
         return engine.record_elsewhere(verdict, seconds)
 
     async def resolve(self, value: Any) -> Any:
-        """Return the value of an operation or a terminal as it is: a plain program does not wait for awaitables."""
+        """Return the value of a terminal as it is: a plain program does not wait for awaitables."""
         return value
 
     async def ask_person(self, ask: Ask, context: ToolContext, reason: str) -> Any:
@@ -167,10 +174,19 @@ async def _await(work: Awaitable[Any]) -> Any:
     return await work
 
 
-def _refuse_in_loop(name: str) -> None:
-    """Refuse to block an event loop for something that could be awaited in it."""
+def is_in_loop() -> bool:
+    """Whether an event loop runs in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        return False
+    return True
+
+
+def _refuse_in_loop(name: str) -> None:
+    """Refuse to block an event loop for something that could be awaited in it."""
+    if not is_in_loop():
         return
-    raise HookError(f"{name} is async, and an event loop runs here: await the async form instead")
+    raise HookError(
+        f"{name} is async, and an event loop runs here: await the async form instead, or write `async with`"
+    )

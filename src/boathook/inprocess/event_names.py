@@ -6,7 +6,7 @@ from typing import Literal
 
 from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.near_words import ask_if_meant, find_near_word
-from boathook.errors import UnknownEvent
+from boathook.errors import HookError, UnknownEvent
 
 SessionEvent = Literal[
     "pre-session",
@@ -103,10 +103,13 @@ DECORATOR_EVENTS = {
 _KINDS = {**SPELLINGS, **{name: SPELLINGS[event] for name, event in DECORATOR_EVENTS.items()}}
 
 
-def find_event(name: str | EventKind) -> EventKind:
+def find_event(name: object) -> EventKind:
     """Return the kind of an event by any of its names, a decorator's included; UnknownEvent with a suggestion otherwise."""
     if isinstance(name, EventKind):
         return name
+    if not isinstance(name, str):
+        what = type(name).__name__
+        raise HookError(f"the event comes first, as a text, not {what}: write hooks.add('before_tool', hook)")
     kind = _KINDS.get(name)
     if kind is None:
         near = find_near_word(name, _KINDS)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from boathook.core.event import EventKind
+from boathook.core.event import STOP_KINDS, EventKind
 from boathook.core.hook import ARMED, Hook
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.engine import Engine
-from boathook.inprocess.contexts import Context
+from boathook.inprocess.contexts import FILE_HOOKS, Context, StopContext, SubagentContext
 from boathook.inprocess.layers import LOGGER
 
 if TYPE_CHECKING:
-    from boathook.core.verdict import Run
+    from boathook.core.verdict import Run, Verdict
     from boathook.inprocess.drivers import Driver
+
+_StopT = TypeVar("_StopT", bound=StopContext | SubagentContext)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,27 @@ class FileHooks:
 
     async def run(self, context: Context, driver: Driver, questions: list[Run]) -> tuple[Outcome, Context]:
         """Run the hooks; those that want a person to be asked are added to `questions`."""
-        verdict = await driver.dispatch(self.engine, context.to_event())
+        if isinstance(context, StopContext | SubagentContext) and context.kind in STOP_KINDS:
+            verdict, context = await self._ask_about_stop(context, driver)
+        else:
+            verdict = await driver.dispatch(self.engine, context.to_event())
         for text in verdict.warnings():
             LOGGER.warning("%s (at %s)", text, context.kind.name)
         questions += [run for run in verdict.runs if run.outcome.decision == Decision.ASK]
         opinion = Outcome(verdict.decision, verdict.outcome.all_reasons) if verdict.decision else NOTHING
         return opinion, context.apply_verdict(verdict)
+
+    async def _ask_about_stop(self, context: _StopT, driver: Driver) -> tuple[Verdict, _StopT]:
+        """Run the hooks at a stop: each may refuse it a few times in a turn. Return the context with those that refused now."""
+        counts = context.file_hook_counts
+        engine = self.engine if counts is None else self.engine.with_refusals(counts)
+        verdict = await driver.dispatch(engine, context.to_event())
+        if verdict.decision != Decision.BLOCK:
+            return verdict, context
+        limit = engine.catalog.settings.max_stop_blocks
+        refused = {run.hook.identity: None for run in verdict.runs if run.outcome.decision == Decision.BLOCK}
+        new = [each for each in refused if counts is None or counts.get(each, 0) < limit]
+        return verdict, cast("_StopT", context.note_refusal(FILE_HOOKS, *new))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,25 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from boathook.core.outcome import Decision
-from boathook.errors import HookError, Stopped
+from boathook.core.json_text import is_same_json
+from boathook.core.outcome import Decision, Outcome
+from boathook.errors import HookError
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import is_async_callable
-from boathook.inprocess.operations import ToolCall, log_messages, read_result, run_tool
+from boathook.inprocess.operations import (
+    DECIDED_CALL,
+    DecidedCall,
+    ToolCall,
+    log_messages,
+    read_result,
+    refuse_awaitable,
+    run_tool,
+)
 from boathook.inprocess.run_outcome import make_tool_outcome
 
 if TYPE_CHECKING:
@@ -22,6 +33,8 @@ if TYPE_CHECKING:
 
 
 OnBlock = Literal["raise", "return"]
+# The attribute of a guarded function that has the hooks that guard it.
+_GUARDS = "_boathook_guards"
 
 
 class HasHooks(Protocol):
@@ -31,13 +44,35 @@ class HasHooks(Protocol):
     def find_active_run(self) -> RunState[Any] | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """The hooks of a guarded function. `report_outside` gets its name when it is called outside of every run."""
+
+    hooks: HasHooks
+    on_block: OnBlock
+    report_outside: Callable[[str], None]
+
+
 def wrap_tool(
-    hooks: HasHooks, tool: Callable[..., Any], name: str = "", on_block: OnBlock = "raise"
+    hooks: HasHooks,
+    tool: Callable[..., Any],
+    name: str,
+    on_block: OnBlock,
+    report_outside: Callable[[str], None],
 ) -> Callable[..., Any]:
     if on_block not in get_args(OnBlock):
         raise HookError(f"on_block must be {' or '.join(get_args(OnBlock))}, not {on_block!r}")
-    signature = inspect.signature(tool)
     tool_name = name or getattr(tool, "__name__", type(tool).__name__)
+    guards: tuple[HasHooks, ...] = getattr(tool, _GUARDS, ())
+    if any(each is hooks for each in guards):
+        raise HookError(f"{tool_name} is guarded by these hooks already, and they would run twice: guard it once")
+    guarded = _wrap_tool(_Guard(hooks, on_block, report_outside), tool, tool_name)
+    setattr(guarded, _GUARDS, (*guards, hooks))
+    return guarded
+
+
+def _wrap_tool(guard: _Guard, tool: Callable[..., Any], tool_name: str) -> Callable[..., Any]:
+    hooks, signature = guard.hooks, inspect.signature(tool)
 
     def call_tool(call: ToolCall) -> Any:
         bound = unbind_arguments(signature, call.args)
@@ -45,20 +80,24 @@ def wrap_tool(
 
     def run(driver: Driver, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         call = ToolCall(tool_name, bind_arguments(signature, args, kwargs))
-        return _run_guarded(driver, hooks, call, call_tool, on_block)
+        return _run_guarded(driver, guard, call, call_tool)
+
+    def is_decided(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        decided = _find_decided_call(hooks.stack, tool_name)
+        return decided is not None and _has_arguments(decided.context, signature.bind(*args, **kwargs))
 
     if is_async_callable(tool):
 
         @functools.wraps(tool)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await run(ASYNC, args, kwargs)
+            return await (tool(*args, **kwargs) if is_decided(args, kwargs) else run(ASYNC, args, kwargs))
 
         return call_async
     if inspect.isasyncgenfunction(tool):
 
         @functools.wraps(tool)
         async def stream_async(*args: Any, **kwargs: Any) -> Any:
-            stream = await run(ASYNC, args, kwargs)
+            stream = tool(*args, **kwargs) if is_decided(args, kwargs) else await run(ASYNC, args, kwargs)
             if isinstance(stream, str):
                 yield stream
                 return
@@ -72,6 +111,10 @@ def wrap_tool(
     @functools.wraps(tool)
     def call_sync(*args: Any, **kwargs: Any) -> Any:
         if hooks.stack.is_idle and hooks.find_active_run() is None:
+            found = tool(*args, **kwargs)
+            refuse_awaitable(found, tool_name)
+            return found
+        if is_decided(args, kwargs):
             return tool(*args, **kwargs)
         result = run_sync(run(SYNC, args, kwargs))
         return iter((result,)) if is_stream and isinstance(result, str) else result
@@ -79,25 +122,53 @@ def wrap_tool(
     return call_sync
 
 
-async def _run_guarded(
-    driver: Driver, hooks: HasHooks, call: ToolCall, operation: Callable[[ToolCall], Any], on_block: OnBlock
-) -> Any:
+def _find_decided_call(stack: Stack, tool_name: str) -> DecidedCall | None:
+    """Return the call of a tool in whose operation the program is, if all hooks of a stack were asked about it."""
+    decided = DECIDED_CALL.get()
+    if decided is None or decided.is_over or decided.context.name != tool_name:
+        return None
+    return decided if decided.stack.has_hooks_of(stack) else None
+
+
+def _has_arguments(context: ToolContext, bound: inspect.BoundArguments) -> bool:
+    """Whether a function gets the arguments that hooks have decided about."""
+    try:
+        decided = unbind_arguments(bound.signature, context.args)
+    except TypeError:
+        # The operation adds arguments, or gives them other names.
+        return False
+    for each in (bound, decided):
+        each.apply_defaults()
+    return is_same_json(to_json_value(bound.arguments), to_json_value(decided.arguments))
+
+
+async def _run_guarded(driver: Driver, guard: _Guard, call: ToolCall, operation: Callable[[ToolCall], Any]) -> Any:
     """Call a tool with its hooks; within a run or a session it belongs to that."""
-    active = hooks.find_active_run()
+    hooks, active = guard.hooks, guard.hooks.find_active_run()
     if active is None:
+        guard.report_outside(call.name)
         context = ToolContext.before(call.name, call.args, call_id=call.id)
-    elif active.is_stopped:
-        raise Stopped(active.stop_reason)
-    else:
-        context = active.make_call_context(call)
-    report = None if active is None else active.accept_stream
-    outcome = await run_tool(driver, hooks.stack, context, operation, report=report)
-    if active is None:
+        outcome = await run_tool(driver, hooks.stack, context, operation)
         log_messages(outcome)
     else:
-        active.accept(make_tool_outcome(outcome), context)
-    is_returned = on_block == "return" and outcome.decision == Decision.BLOCK and outcome.context.error is None
+        outcome = await _run_in_run(driver, hooks.stack, active, call, operation)
+    is_returned = guard.on_block == "return" and outcome.decision == Decision.BLOCK and outcome.context.error is None
     return make_tool_outcome(outcome).text if is_returned else read_result(outcome)
+
+
+async def _run_in_run(
+    driver: Driver, stack: Stack, run: RunState[Any], call: ToolCall, operation: Callable[[ToolCall], Any]
+) -> Outcome[ToolContext]:
+    run.raise_stop()
+    run.refuse_ended()
+    context = run.make_call_context(call)
+    if run.refusal[0] >= Decision.BLOCK:
+        # Hooks refused the session.
+        return Outcome.block("\n".join(run.refusal[1])).replace(context=context)
+    with run.keep_call_open():
+        outcome = await run_tool(driver, stack, context, operation, report=run.accept_stream)
+        run.accept(make_tool_outcome(outcome), context)
+    return outcome
 
 
 def bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from boathook.core.hook import Command, Hook, HookDialect
 from boathook.core.matcher import Matcher, Pattern
@@ -13,6 +14,9 @@ from boathook.errors import HookTimeout
 from boathook.inprocess.contexts import CHANGEABLE_FIELDS, Context, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import Layer
+
+if TYPE_CHECKING:
+    from boathook.core.verdict import RunStatus
 
 # What records have for a hook that is a function of a program, where others have their scope and their source.
 PROGRAM_SCOPE, PYTHON_SOURCE = "program", "python"
@@ -50,7 +54,7 @@ class HookWatch:
             return True
         return after is not self.context and (bool(self._list_changes(after)) or bool(self._list_added(after)))
 
-    def make_verdict(self, opinion: Outcome, after: Context, *, status: str = OK, error: str = "") -> Verdict:
+    def make_verdict(self, opinion: Outcome, after: Context, *, status: RunStatus = OK, error: str = "") -> Verdict:
         """Return what the hook did, as the ledger records it."""
         before, changes = self.context, self._list_changes(after)
         output = to_json_value(after.result) if "result" in changes and isinstance(after, ToolContext) else ABSENT

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from boathook.core.event import SPELLINGS, EventKind
+from boathook.core.near_words import ask_if_meant, find_near_word
 from boathook.core.outcome import Outcome
-from boathook.errors import ConfigError
+from boathook.errors import ConfigError, HookError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import (
     CompactionContext,
@@ -39,10 +40,12 @@ from boathook.inprocess.event_names import (
 )
 from boathook.inprocess.guard import OnBlock, wrap_tool
 from boathook.inprocess.hook_types import AnyHook, ContextT, OnFailure
+from boathook.inprocess.layers import check_failure_mode
 from boathook.inprocess.matching import MatchLike
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import raise_refusal
-from boathook.inprocess.run_flow import settle_question
+from boathook.inprocess.run_flow import describe_end, refuse_question
+from boathook.inprocess.run_options import check_run_options
 from boathook.inprocess.run_state import ACTIVE_RUN, WaitingRuns, activate_run
 from boathook.inprocess.stack import Ask, Stack
 
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
 
     from boathook.engine import Engine
 
+# What people call the option `match` that they are looking for.
+_NAMES_OF_MATCH = ("tool", "tools", "name", "names")
 _AskT = TypeVar("_AskT", bound=Ask)
 _Params = ParamSpec("_Params")
 _Return = TypeVar("_Return")
@@ -70,6 +75,9 @@ FailureHook = TypeVar("FailureHook", bound="AnyHook[FailureContext]")
 class Registrar(Generic[ContextT]):
     def __init__(self, hooks: Hooks[Any], kind: EventKind, fields: dict[str, Any]) -> None:
         self._hooks, self._kind, self._fields = hooks, kind, fields
+        for name in fields:
+            if name not in HookOptions.__annotations__:
+                raise TypeError(_describe_option(kind, name))
 
     @overload
     def __call__(
@@ -101,9 +109,10 @@ class Registrar(Generic[ContextT]):
     def __call__(self: Registrar[FailureContext], hook: FailureHook, /) -> FailureHook: ...
     def __call__(self, hook: Any = None, **fields: Any) -> Any:
         """Add a hook and return it unchanged; with options only, return a decorator that uses them."""
-        if hook is None:
-            return Registrar(self._hooks, self._kind, {**self._fields, **fields})
-        self._hooks.add(self._kind, hook() if isinstance(hook, type) else hook, **self._fields, **fields)
+        if hook is None or fields:
+            registrar: Registrar[Any] = Registrar(self._hooks, self._kind, {**self._fields, **fields})
+            return registrar if hook is None else registrar(hook)
+        self._hooks.add(self._kind, hook() if isinstance(hook, type) else hook, **self._fields)
         return hook
 
 
@@ -128,7 +137,7 @@ class HookOptions(TypedDict, total=False):
 class Hooks(Generic[StateT]):
     """A collection of in-process hooks; `stack` has them all, with the file hooks if they were loaded.
 
-    `Hooks[MyState]()` says which class `context.state` has in the runs of your agent.
+    `Hooks[MyState]()` says which state `run` takes; annotate hooks with it, as `ToolContext[MyState]`, which is not compared.
 
     `on_failure` is what happens if a hook raises an error, unless the hook sets its own: raise, allow or block.
     """
@@ -154,9 +163,17 @@ class Hooks(Generic[StateT]):
 
     def __init__(self, *, on_failure: OnFailure = "raise", ask: Ask | None = None) -> None:
         """Start without hooks. `ask` decides when a hook wants a person to be asked."""
+        check_failure_mode(on_failure)
         self._on_failure: OnFailure = on_failure
-        self._stack = Stack(ask=ask)
+        self._stack = Stack().with_ask(ask)
         self._waiting_runs = WaitingRuns[AgentRun[StateT]]()
+
+    if not TYPE_CHECKING:
+        # Type checkers know the decorators, and would take every name for one.
+        def __getattr__(self, name: str) -> Any:
+            near = _find_meant_attribute(name)
+            hint = f"; {ask_if_meant(near)}" if near else ""
+            raise AttributeError(f"Hooks has no attribute '{name}'{hint}", name=name, obj=self)
 
     @property
     def stack(self) -> Stack:
@@ -242,6 +259,7 @@ class Hooks(Generic[StateT]):
         blocks. `names` maps your tools to names that file hooks know (`{"bash": "Shell"}`), `arguments` the keys of their inputs
         (`{"bash": {"cmd": "command"}}`); the rest is guessed. `extra` are fields of events for file hooks.
         """
+        check_run_options(session_id, source, metadata=metadata, extra=extra)
         return AgentRun(
             self._stack,
             self._waiting_runs,
@@ -291,8 +309,8 @@ class Hooks(Generic[StateT]):
         block of a run or a session, the call belongs to that.
         """
         if tool is None:
-            return lambda function: wrap_tool(self, function, name, on_block)
-        return wrap_tool(self, tool, name, on_block)
+            return lambda function: self.guard(function, name=name, on_block=on_block)
+        return wrap_tool(self, tool, name, on_block, self._waiting_runs.report_outside)
 
     def find_active_run(self) -> AgentRun[StateT] | None:
         """Return the run of these hooks in whose block the program is, if there is one."""
@@ -301,6 +319,8 @@ class Hooks(Generic[StateT]):
 
     def include(self, other: Hooks[Any] | Stack) -> None:
         """Add the hooks of another collection as they are now, each once; its file hooks and its `ask` if there are none here."""
+        if not isinstance(other, Hooks | Stack):
+            raise HookError(f"include takes a Hooks or a Stack, not {type(other).__name__}: call it once for each")
         self._stack = self._stack.with_stack(other if isinstance(other, Stack) else other.stack)
 
     def include_installed(self, *names: str) -> tuple[str, ...]:
@@ -323,13 +343,15 @@ class Hooks(Generic[StateT]):
         """
         begun = _check_start(self._stack.process(_make_start(session, fields)))
         run = self._make_session_run(begun)
-        reason = "error"
+        error: BaseException | None = None
         try:
             with activate_run(run):
                 yield begun
-            reason = "done"
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
-            self._stack.process(_make_end(begun, run, reason))
+            self._stack.process(_make_end(begun, run, error))
 
     @asynccontextmanager
     async def asession(
@@ -338,13 +360,15 @@ class Hooks(Generic[StateT]):
         """Do the same in an event loop."""
         begun = _check_start(await self._stack.aprocess(_make_start(session, fields)))
         run = self._make_session_run(begun)
-        reason = "error"
+        error: BaseException | None = None
         try:
             with activate_run(run):
                 yield begun
-            reason = "done"
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
-            await self._stack.aprocess(_make_end(begun, run, reason))
+            await self._stack.aprocess(_make_end(begun, run, error))
 
     def _make_session_run(self, begun: SessionContext[StateT]) -> AgentRun[StateT]:
         common: dict[str, Any] = {name: getattr(begun, name) for name in ("work_dir", "state", "metadata", "extra")}
@@ -356,15 +380,35 @@ def _make_start(session_id: str, fields: SessionFields[StateT]) -> SessionContex
     return SessionContext.on_start(**given)
 
 
-def _make_end(begun: SessionContext, run: AgentRun[Any], reason: str) -> SessionContext:
+def _make_end(begun: SessionContext, run: AgentRun[Any], error: BaseException | None) -> SessionContext:
     common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "extra")}
     common["metadata"] = run.metadata
-    return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=reason, **common)
+    exit_reason = run.find_exit_reason(describe_end(error))
+    return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=exit_reason, **common)
 
 
 def _check_start(outcome: Outcome[SessionContext]) -> SessionContext:
-    raise_refusal(settle_question(outcome))
+    raise_refusal(refuse_question(outcome))
     return outcome.context
+
+
+def _describe_option(kind: EventKind, name: str) -> str:
+    """Return that a decorator has no such option, and which ones it has."""
+    decorator = next(each for each, its_kind in list_decorators().items() if its_kind is kind)
+    options = tuple(HookOptions.__annotations__)
+    near = "match" if name in _NAMES_OF_MATCH else find_near_word(name, options)
+    hint = f", {ask_if_meant(near)}" if near else ""
+    return f"{decorator} has no option '{name}'{hint} (its options: {', '.join(options)})"
+
+
+def _find_meant_attribute(name: str) -> str:
+    """Return the decorator or the method that was probably meant by a name: an event has several names."""
+    if name.startswith("_"):
+        return ""
+    kind = SPELLINGS.get(name) or SPELLINGS.get(name.replace("_", "-"))
+    decorators = list_decorators()
+    meant = next((each for each, its_kind in decorators.items() if its_kind is kind), "")
+    return meant or find_near_word(name, [each for each in vars(Hooks) if not each.startswith("_")])
 
 
 def list_decorators() -> dict[str, EventKind]:

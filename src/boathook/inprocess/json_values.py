@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -42,7 +43,10 @@ def _convert(value: Any, parents: tuple[int, ...]) -> Any:
     if id(value) in parents:
         return "…"
     parents = (*parents, id(value))
-    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+    if isinstance(value, bytearray):
+        # Hooks are shown its bytes.
+        value = bytes(value)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset | deque):
         fields = _read_fields(value)
         return _describe(value) if fields is value else _convert(fields, parents)
     if isinstance(value, Mapping):

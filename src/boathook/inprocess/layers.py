@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 import logging
@@ -9,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from boathook.core.event import PRE_STOP, EventKind
+from boathook.core.event import STOP_KINDS, EventKind
+from boathook.core.near_words import DID_YOU_MEAN, ask_if_meant
 from boathook.core.outcome import NOTHING, Decision, Outcome
-from boathook.errors import HookError
-from boathook.inprocess.contexts import Context, StopContext
+from boathook.errors import Blocked, HookError
+from boathook.inprocess.contexts import Context, StopContext, SubagentContext
 from boathook.inprocess.hook_types import OnFailure
-from boathook.inprocess.matching import Match
+from boathook.inprocess.matching import Match, list_exact_names
 
 LOGGER = logging.getLogger("boathook")
 FAILURE_MODES = get_args(OnFailure)
@@ -39,8 +41,12 @@ class Layer:
     @property
     def place(self) -> str:
         """Return the file and the line of the hook's function, "" if it has none."""
-        code = getattr(self.hook, "__code__", None)
-        return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+        return _find_place(self.hook)
+
+    @property
+    def description(self) -> str:
+        """Return the name of the hook and where it is, for messages."""
+        return _join_place(self.name, self.place)
 
     @property
     def is_simple(self) -> bool:
@@ -49,33 +55,90 @@ class Layer:
         return not is_special and (self.match is None or self.match.is_fixed)
 
 
+def _find_place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def describe_hook(hook: Any) -> str:
+    """Return the name of a hook and where it is, for messages about one that cannot be added."""
+    return _join_place(name_hook(hook), _find_place(hook))
+
+
+def _join_place(name: str, place: str) -> str:
+    return f"hook '{name}'{f' ({place})' if place else ''}"
+
+
 def resolve_max_rounds(kind: EventKind | None, max_rounds: int | None) -> int | None:
     if max_rounds is not None and (isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 0):
         raise HookError(f"max_rounds must be a whole number, 0 or more, not {max_rounds!r}")
-    if kind is None or kind is PRE_STOP:
+    if kind is None or kind in STOP_KINDS:
         return DEFAULT_MAX_ROUNDS if max_rounds is None else max_rounds
     if max_rounds is not None:
         raise HookError(f"max_rounds is only for stops, and {kind.name} is not a stop")
     return None
 
 
-def make_layer(hook: Any, **fields: Any) -> Layer:
-    on_failure, timeout = fields.get("on_failure", "raise"), fields.get("timeout")
+def check_failure_mode(on_failure: object) -> None:
     if on_failure not in FAILURE_MODES:
         raise HookError(f"on_failure must be {', '.join(FAILURE_MODES)}, not {on_failure!r}")
+
+
+def make_layer(hook: Any, **fields: Any) -> Layer:
+    on_failure, timeout = fields.get("on_failure", "raise"), fields.get("timeout")
+    check_failure_mode(on_failure)
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
         raise HookError(f"timeout must be more than 0 seconds, not {timeout!r}")
     handle = getattr(hook, "handle", None)
     function = handle if callable(handle) else hook
-    name = getattr(hook, "__qualname__", "") or type(hook).__name__
+    name = name_hook(hook)
     if not callable(function):
-        raise HookError(f"{name} is not a hook: it is not callable and has no method 'handle'")
+        hint = f"; {DID_YOU_MEAN} match='{hook}'?" if isinstance(hook, str) else ""
+        raise HookError(f"{name} is not a hook: it is not callable and has no method 'handle'{hint}")
+    _refuse_method(function, name, fields.get("kinds") or ())
     is_middleware = _takes_next(function, name, is_handle=function is handle)
     return Layer(function, is_middleware=is_middleware, is_async=is_async_callable(function), name=name, **fields)
 
 
+def report_other_case(layer: Layer, tool_names: tuple[str, ...]) -> None:
+    """Log once that a hook would match a tool if its name had other capital letters: `shell` does not mean the tool `bash`."""
+    match = layer.match
+    if match is None or not match.is_in_doubt:
+        return
+    wanted = list_exact_names(match.pattern)
+    if any(name in tool_names for name in wanted):
+        match.is_in_doubt = False
+        return
+    lowered = {name.lower() for name in wanted}
+    other = next((name for name in tool_names if name.lower() in lowered), "")
+    if other:
+        match.is_in_doubt = False
+        LOGGER.warning(
+            "%s does not match the tool '%s': match='%s' has other capital letters; %s",
+            layer.description,
+            tool_names[0],
+            match.pattern,
+            ask_if_meant(other),
+        )
+
+
+def name_hook(hook: Any) -> str:
+    return getattr(hook, "__qualname__", "") or type(hook).__name__
+
+
 def is_async_callable(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _refuse_method(function: Any, name: str, kinds: tuple[EventKind, ...]) -> None:
+    """Raise HookError for a function in the body of a class: its `self` would get the context, and its context be `next`."""
+    path, _, method = name.rpartition(".")
+    owner = path.rpartition(".")[2]
+    if not owner or owner == "<locals>" or not inspect.isfunction(function):
+        return
+    if function.__code__.co_varnames[:1] == ("self",):
+        event = kinds[0].name if kinds else "pre-tool-call"
+        raise HookError(f"{name} is a method without its object: write hooks.add('{event}', {owner}().{method})")
 
 
 def _takes_next(function: Callable[..., Any], name: str, *, is_handle: bool) -> bool:
@@ -97,6 +160,14 @@ def _takes_next(function: Callable[..., Any], name: str, *, is_handle: bool) -> 
     if not fits or required_keywords:
         raise HookError(f"{name} cannot be called as {form}: it takes {inspect.signature(function)}")
     return is_handle or len(required) == 2
+
+
+def read_person_answer(ask: Any, answer: Any) -> bool:
+    """Return what the callable of `on_ask` answered; HookError if it is not a bool, because it may have forgotten `return`."""
+    if isinstance(answer, bool):
+        return answer
+    what = "None" if answer is None else type(answer).__name__
+    raise HookError(f"'{name_hook(ask)}' answered a question with {what}; it must return True or False")
 
 
 def read_hook_answer(layer: Layer, answer: Any, context: Context) -> tuple[Outcome, Context]:
@@ -134,6 +205,9 @@ def _check_class(layer: Layer, changed: Any, context: Context) -> Context:
 def _describe_wrong_answer(layer: Layer, answer: Any) -> str:
     if inspect.iscoroutine(answer):
         answer.close()
+    if inspect.isawaitable(answer) and layer.is_async:
+        how = "write `return await next(context)`" if layer.is_middleware else "await it in the hook"
+        return f"{layer.name} returned something to await; {how}"
     if inspect.isawaitable(answer):
         return f"{layer.name} returned something to await; declare it with `async def`"
     return f"{layer.name} returned {type(answer).__name__}; it must return None, an Outcome or a changed context"
@@ -146,10 +220,14 @@ def make_context_error(layer: Layer, changed: Any, context: Context) -> HookErro
 
 def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Outcome, Context]:
     """Drop a refusal to stop that was made too often, or that has no effect; the person gets a message instead."""
-    if layer.max_rounds is None or opinion.decision != Decision.BLOCK or not isinstance(context, StopContext):
+    if (
+        layer.max_rounds is None
+        or opinion.decision != Decision.BLOCK
+        or not isinstance(context, StopContext | SubagentContext)
+    ):
         return opinion, context
     count = context.count_refusals(id(layer))
-    if context.reason != "no_tool_calls":
+    if isinstance(context, StopContext) and context.reason != "no_tool_calls":
         message = f"a stop for '{context.reason}' cannot be refused; the hook's reason: {opinion.reason}"
     elif count >= layer.max_rounds:
         message = f"the stop was refused {count} times in this turn and is let through now; "
@@ -158,6 +236,31 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
         return opinion, context.note_refusal(id(layer))
     lifted = (*context.lifted, opinion.reason)
     return NOTHING, dataclasses.replace(context.add_message(message), lifted=lifted)
+
+
+def read_failure(name: str, error: BaseException) -> Exception:
+    """Return the error of a hook; raise a CancelledError that is not its own, because its task is being cancelled.
+
+    Frameworks would take the one of a hook for the end of a single task, and go on.
+    """
+    if isinstance(error, Exception):
+        if isinstance(error, Blocked):
+            error.add_note(f"raised by the hook '{name}'; to block, return Outcome.block(reason)")
+        return error
+    if not isinstance(error, asyncio.CancelledError) or _is_being_cancelled():
+        raise error
+    failure = HookError(f"the hook '{name}' raised CancelledError, although the run is not being cancelled")
+    failure.__cause__ = error
+    return failure
+
+
+def _is_being_cancelled() -> bool:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        # There is no event loop.
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:

@@ -16,7 +16,7 @@ from boathook.inprocess.tool_guess import KeyNames, find_known_keys, guess_tool,
 
 _LOGGER = logging.getLogger("boathook")
 _MAX_FOUND = 1024
-# So alike are two words, of which one is probably a mistake.
+# If two words are this similar, one of them is probably a typing error.
 _NEAR = 0.8
 _KEY_EXAMPLE = '{"cmd": "command"}'
 _EXAMPLES = {"names": '{"bash": "Shell"}', "arguments": '{"bash": {"cmd": "command"}}'}
@@ -147,7 +147,8 @@ class NameMap:
         self._unused.discard(name)
         # What is beside the tool in the same map is another tool.
         maps = [mapped for mapped in (self._names, self._arguments) if name in mapped]
-        unused = sorted(each for each in self._unused if not any(each in mapped for mapped in maps))
+        # A copy, because calls in other threads take names out meanwhile.
+        unused = sorted(each for each in tuple(self._unused) if not any(each in mapped for mapped in maps))
         near = find_near_word(name, unused, _NEAR) if unused else ""
         if near:
             self._unused.discard(near)
@@ -165,6 +166,10 @@ class NameMap:
         keys = self._arguments.get(name)
         guess = None if tool == name else _guess_naming(name, args, keys)
         return ToolNaming(name, name, keys) if guess is None and keys is not None else guess
+
+    def guess_naming(self, name: str) -> ToolNaming:
+        """Return what file hooks call a tool if its input has the keys that they know; before any call is made."""
+        return ToolNaming(name, self._names.get(name) or guess_tool(name) or name)
 
     def describe(self, name: str, args: Mapping[str, Any]) -> str:
         """Return a line that says what file hooks call a tool, and whether that is guessed."""
@@ -218,6 +223,11 @@ def _check_target(name: str, target: str) -> str:
     if target == name:
         return target
     tool = find_canonical_name(target)
+    if name in TOOL_INPUT_KEYS and (tool == name or target not in list_known_tools()):
+        raise ConfigError(
+            f"names= maps '{name}' to '{target}', but '{name}' is a name of file hooks. "
+            f"Your own name comes first: write {{'{target}': '{name}'}}"
+        )
     if tool != target or tool in TOOL_INPUT_KEYS:
         return tool
     near = find_near_word(target, list_known_tools(), _NEAR)

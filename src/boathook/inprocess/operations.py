@@ -6,12 +6,14 @@ import inspect
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from boathook.core.outcome import Outcome
+from boathook.core.outcome import DEFAULT_BLOCK_REASON, DEFAULT_STOP_REASON, Outcome
+from boathook.core.verdict import Verdict
 from boathook.errors import Blocked, HookError, Stopped
-from boathook.inprocess.call_memory import ANSWER_IS_USED, CallMemory
+from boathook.inprocess.call_memory import ANSWER_IS_TAKEN, CallMemory
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.read_only import thaw_arguments
@@ -23,6 +25,18 @@ if TYPE_CHECKING:
 # Takes what hooks decided when a stream ended, and the context that they were given when it began.
 Report = Callable[[Outcome[ToolContext], ToolContext], object]
 Permit = Callable[[ToolContext], Awaitable[tuple[Outcome, ToolContext]]]
+
+
+class DecidedCall:
+    """A call as hooks left it, and these hooks: while its operation runs, a guarded function in there does not ask them again."""
+
+    __slots__ = ("context", "is_over", "stack")
+
+    def __init__(self, stack: Stack, context: ToolContext) -> None:
+        self.stack, self.context, self.is_over = stack, context, False
+
+
+DECIDED_CALL: ContextVar[DecidedCall | None] = ContextVar("decided call", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +70,14 @@ async def run_tool(
             if outcome.is_blocked:
                 return outcome.replace(context=final)
         if memory is not None and not memory.claim(context):
-            return Outcome.block(ANSWER_IS_USED).replace(context=final)
+            return Outcome.block(ANSWER_IS_TAKEN).replace(context=final)
         started = time.perf_counter()
-        try:
-            result = operation(ToolCall(final.name, thaw_arguments(final.args), final.call_id))
-            result = await driver.resolve(result)
-        except raised_at_once:
-            # The end of the run is not a failure of the tool.
-            raise
-        except Exception as error:  # noqa: BLE001  (the error is the result)
-            return await process_after(final.after_failure(error, measure_ms(started)))
+        result, failure = await _call_operation(driver, stack, final, operation, raised_at_once)
+        if failure is not None:
+            _refuse_tool_itself(operation, final.args, failure)
+            return await process_after(final.after_failure(failure, measure_ms(started)))
+        if not driver.in_loop:
+            refuse_awaitable(result, final.name)
         if inspect.isgenerator(result):
             return Outcome(context=final.after(_stream(_StreamEnd(stack, final, started, report), result)))
         if driver.in_loop and inspect.isasyncgen(result):
@@ -78,8 +90,63 @@ async def run_tool(
     if memory is not None:
         return await driver.process_call(stack, context, call_tool, memory)
     if context.naming_conflict:
+        await record_refusal(driver, stack, context, context.naming_conflict)
         return Outcome.block(context.naming_conflict).replace(context=context)
     return await driver.process(stack, context, call_tool)
+
+
+async def record_refusal(driver: Driver, stack: Stack, context: ToolContext, reason: str) -> None:
+    """Record a call that is blocked before any hook is asked about it; nothing else would show why."""
+    if stack.engine is None or not stack.is_recorded:
+        return
+    event = context.to_event()
+    error_message = await driver.record(stack.engine, Verdict(event, event, Outcome.block(reason)), 0.0)
+    if error_message:
+        LOGGER.warning("%s", error_message)
+
+
+async def _call_operation(
+    driver: Driver,
+    stack: Stack,
+    final: ToolContext,
+    operation: Callable[[ToolCall], Any],
+    raised_at_once: tuple[type[BaseException], ...],
+) -> tuple[Any, Exception | None]:
+    outer, decided = DECIDED_CALL.get(), DecidedCall(stack, final)
+    DECIDED_CALL.set(decided)
+    try:
+        result = operation(ToolCall(final.name, thaw_arguments(final.args), final.call_id))
+        return await driver.resolve(result) if driver.in_loop else result, None
+    except raised_at_once:
+        # The end of the run is not a failure of the tool.
+        raise
+    except Exception as error:  # noqa: BLE001  (the error is the result)
+        return None, error
+    finally:
+        # A task that the operation started, and that goes on, has a copy of the variable.
+        decided.is_over = True
+        # Not `reset`: what is closed late may be closed in another context.
+        DECIDED_CALL.set(outer)
+
+
+def _refuse_tool_itself(operation: Callable[..., Any], args: Mapping[str, Any], error: Exception) -> None:
+    """Raise HookError if an operation failed because it is the tool, and got the call in place of its arguments."""
+    if not isinstance(error, TypeError | AttributeError):
+        return
+    try:
+        signature = inspect.signature(operation)
+    except (TypeError, ValueError):
+        return
+    try:
+        names = [*signature.bind(None).arguments]
+    except TypeError:
+        is_tool = isinstance(error, TypeError)
+    else:
+        first = signature.parameters[names[0]]
+        is_tool = first.name in args and first.name != "call" and "ToolCall" not in str(first.annotation)
+    if is_tool:
+        name = getattr(operation, "__name__", type(operation).__name__)
+        raise HookError(f"the operation gets the ToolCall: write lambda call: {name}(**call.args)") from error
 
 
 async def _request_permission(stack: Stack, permit: Permit, context: ToolContext) -> tuple[Outcome, ToolContext]:
@@ -88,6 +155,23 @@ async def _request_permission(stack: Stack, permit: Permit, context: ToolContext
         return outcome, changed
     rechecked = await stack.arun_file_hooks(changed)
     return rechecked if rechecked.is_blocked else outcome, rechecked.context
+
+
+def refuse_awaitable(result: Any, name: str) -> None:
+    """Raise HookError if an operation in a plain program is async: it has not run, and nothing waits for it."""
+    if not hasattr(result, "__await__") and not inspect.isasyncgen(result):
+        return
+    close_coroutine(result)
+    raise HookError(
+        f"the tool '{name}' is async, so it has not run: a plain call cannot wait for it. Use `await run.atool(…)` or "
+        "`await stack.arun_tool(…)`; give `guard` a function that is declared with `async def`"
+    )
+
+
+def close_coroutine(value: Any) -> None:
+    """End a coroutine that nothing will await, so that Python does not warn about it."""
+    if inspect.iscoroutine(value):
+        value.close()
 
 
 def log_messages(outcome: Outcome[ToolContext]) -> None:
@@ -101,9 +185,9 @@ def log_messages(outcome: Outcome[ToolContext]) -> None:
 def raise_refusal(outcome: Outcome, result: Any = None) -> None:
     """Raise Stopped or Blocked if hooks ended the run, or blocked something; `result` is what they object to."""
     if outcome.is_stopped:
-        raise Stopped(outcome.reason or "stopped by a hook")
+        raise Stopped(outcome.reason or DEFAULT_STOP_REASON)
     if outcome.is_blocked:
-        raise Blocked(outcome.reason or "blocked by a hook", result)
+        raise Blocked(outcome.reason or DEFAULT_BLOCK_REASON, result)
 
 
 def read_result(outcome: Outcome[ToolContext]) -> Any:
@@ -118,7 +202,7 @@ def read_result(outcome: Outcome[ToolContext]) -> Any:
 
 def _add_objection(outcome: Outcome, error: BaseException) -> BaseException:
     if outcome.is_stopped:
-        end = Stopped(outcome.reason or "stopped by a hook")
+        end = Stopped(outcome.reason or DEFAULT_STOP_REASON)
         end.__cause__ = error
         return end
     if outcome.reason:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 _MAX_DEPTH = 200
@@ -59,12 +60,44 @@ class ReadOnlySet(frozenset[Any]):
         return set, (list(self),)
 
 
+class ReadOnlyDeque(deque[Any]):
+    """A deque that cannot be changed; `source` is the object that it is a copy of."""
+
+    source: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> deque[Any]:
+        copy: deque[Any] = _copy_plain(self, memo)
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return deque, (list(self), self.maxlen)
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # pyright: ignore[reportAssignmentType]
+    append = appendleft = clear = extend = extendleft = insert = _refuse  # pyright: ignore[reportAssignmentType]
+    pop = popleft = remove = reverse = rotate = _refuse  # pyright: ignore[reportAssignmentType]
+
+
+class ReadOnlyBytes(bytes):
+    """The bytes of a bytearray; `source` is the object that they are a copy of."""
+
+    source: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> bytearray:
+        return bytearray(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return bytearray, (bytes(self),)
+
+
 _SCALARS = frozenset((str, int, float, bool, type(None)))
-_READ_ONLY = (ReadOnlyDict, ReadOnlyList, ReadOnlySet)
+_READ_ONLY = (ReadOnlyDict, ReadOnlyList, ReadOnlySet, ReadOnlyDeque, ReadOnlyBytes)
 
 
 def freeze_arguments(args: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arguments that hooks cannot change: dicts, lists and sets in them are read-only copies."""
+    """Return arguments that hooks cannot change: the containers of Python in them are read-only copies.
+
+    Objects of other types are the tool's own: a copy of one need not work, and threads may share one that changes rightly.
+    """
     if type(args) is dict and _SCALARS.issuperset(map(type, args.values())):
         return ReadOnlyDict(args)
     frozen: Mapping[str, Any] = _freeze(args, {}, 0)
@@ -99,7 +132,32 @@ def _freeze(value: Any, known: dict[int, Any], depth: int) -> Any:
         members = known[id(value)] = ReadOnlySet(value)
         members.source = value
         return members
-    return tuple(_freeze(item, known, depth + 1) for item in value) if type(value) is tuple else value
+    return _freeze_sequence(value, known, depth)
+
+
+def _freeze_sequence(value: Any, known: dict[int, Any], depth: int) -> Any:
+    if isinstance(value, deque):
+        queue = known[id(value)] = ReadOnlyDeque((), value.maxlen)
+        queue.source = value
+        deque.extend(queue, (_freeze(item, known, depth + 1) for item in value))
+        return queue
+    if isinstance(value, bytearray):
+        data = known[id(value)] = ReadOnlyBytes(value)
+        data.source = value
+        return data
+    return _map_tuple(lambda item: _freeze(item, known, depth + 1), value)
+
+
+def _map_tuple(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return a tuple or named tuple with a function applied to its items, if that changes any; other values as they are."""
+    is_named = isinstance(value, tuple) and hasattr(type(value), "_make")
+    if not is_named and type(value) is not tuple:
+        return value
+    items = tuple(map(function, value))
+    if all(item is before for item, before in zip(items, value, strict=True)):
+        return value
+    # Not `_make`, which a class may have replaced.
+    return tuple.__new__(type(value), items)
 
 
 def _thaw(value: Any) -> Any:
@@ -107,7 +165,7 @@ def _thaw(value: Any) -> Any:
         # Somebody may have changed the tool's own object after the hooks saw it; then they decided about the copy.
         source = getattr(value, "source", None)
         return source if source is not None and _is_same(source, value) else _copy_plain(value, {})
-    return tuple(map(_thaw, value)) if type(value) is tuple else value
+    return _map_tuple(_thaw, value)
 
 
 def _is_same(source: Any, copy: Any) -> bool:
@@ -130,6 +188,11 @@ def _copy_plain(value: Any, known: dict[int, Any]) -> Any:
         known[id(value)] = items
         items.extend(_copy_plain(item, known) for item in value)
         return items
-    if isinstance(value, ReadOnlySet):
-        return set(value)
-    return tuple(_copy_plain(item, known) for item in value) if type(value) is tuple else value
+    if isinstance(value, ReadOnlyDeque):
+        queue: deque[Any] = deque(maxlen=value.maxlen)
+        known[id(value)] = queue
+        queue.extend(_copy_plain(item, known) for item in value)
+        return queue
+    if isinstance(value, ReadOnlySet | ReadOnlyBytes):
+        return set(value) if isinstance(value, ReadOnlySet) else bytearray(value)
+    return _map_tuple(lambda item: _copy_plain(item, known), value)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathook.core.event import SPELLINGS
-from boathook.core.outcome import Decision, Outcome
-from boathook.core.verdict import Verdict
-from boathook.errors import Stopped
+from boathook.core.outcome import DEFAULT_ASK_REASON, Decision, Outcome
+from boathook.errors import HookError, Stopped
 from boathook.inprocess.call_memory import AskLater
 from boathook.inprocess.contexts import (
     Context,
@@ -20,8 +19,7 @@ from boathook.inprocess.contexts import (
     StopContext,
     SubagentContext,
 )
-from boathook.inprocess.layers import LOGGER
-from boathook.inprocess.operations import ToolCall, measure_ms, run_tool
+from boathook.inprocess.operations import ToolCall, measure_ms, record_refusal, run_tool
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome, make_run_outcome, make_tool_outcome
 
 if TYPE_CHECKING:
@@ -44,30 +42,38 @@ class RunFlow:
         """Run any event through the hooks; the run fills in session, folder, state and metadata."""
         given = self.run.complete_context(context)
         outcome = await self._driver.process(self.run.stack, given)
-        return self.run.accept(make_run_outcome(settle_question(outcome)), given)
+        return self.run.accept(make_run_outcome(refuse_question(outcome)), given)
 
     async def begin(self) -> RunOutcome[SessionContext]:
         """Begin the session, if it has not begun."""
         run = self.run
         context = SessionContext.on_start(model=run.model, source=run.source)
         if not run.mark_session_begun():
-            return RunOutcome(run.complete_context(context), *run.refusal)
-        outcome = await self.fire(context)
-        if not outcome.proceeds:
-            run.refuse_session(outcome)
+            return RunOutcome(run.complete_context(context), *run.start_refusal)
+        has_decided = False
+        try:
+            outcome = await self.fire(context)
+            if not outcome.proceeds:
+                run.refuse_session(outcome)
+            has_decided = True
+        finally:
+            # Hooks that failed have not let the session begin: the next prompt asks them again.
+            run.mark_session_decided(has_decided=has_decided)
         return outcome
 
     async def prompt(self, text: str) -> RunOutcome[ExecutionContext]:
         """Begin a turn with a prompt, and the session if it has not begun; a refused session refuses the turn."""
         run = self.run
         context = ExecutionContext.on_start(text)
+        run.refuse_ended()
         if run.is_turn_open:
             await self.end_turn()
         if run.subagent is not None:
             return await self._begin_subagent(context)
         begun = await self.begin()
         if not begun.proceeds or run.is_stopped:
-            return RunOutcome(run.complete_context(context), *run.refusal)
+            refusal = (begun.decision, begun.reasons) if not begun.proceeds else run.refusal
+            return RunOutcome(run.complete_context(context), *refusal)
         outcome = await self.fire(context)
         if outcome.proceeds:
             run.mark_turn_begun(text)
@@ -76,9 +82,9 @@ class RunFlow:
     async def _begin_subagent(self, context: ExecutionContext) -> RunOutcome[ExecutionContext]:
         run = self.run
         assert run.subagent is not None  # noqa: S101
-        given = run.complete_context(context)
-        if run.is_stopped:
-            return RunOutcome(given, *run.refusal)
+        given, refusal = run.complete_context(context), run.start_refusal
+        if refusal[0] >= Decision.BLOCK:
+            return RunOutcome(given, *refusal)
         name, task = run.subagent, run.task or context.prompt
         begun = await self.fire(SubagentContext.on_start(name, task, type=name))
         if begun.proceeds:
@@ -92,6 +98,7 @@ class RunFlow:
         Only a stop prevents it. A block cannot: its reason is a message for the person.
         """
         run = self.run
+        run.refuse_ended()
         await self.end_step()
         context = StepContext.before(run.step_count, **run.shared_fields)
         if run.is_stopped:
@@ -156,14 +163,9 @@ class RunFlow:
         return run.accept(make_tool_outcome(outcome), opened.context)
 
     async def _record_refusal(self, refused: ToolOutcome) -> ToolOutcome:
-        """Record a call that no hook was asked about, because its input is unclear; what comes after a stop is not recorded."""
-        stack = self.run.stack
-        if stack.engine is not None and stack.is_recorded and not refused.is_stopped:
-            event = refused.context.to_event()
-            verdict = Verdict(event, event, Outcome.block(refused.reason))
-            error_message = await self._driver.record(stack.engine, verdict, 0.0)
-            if error_message:
-                LOGGER.warning("%s", error_message)
+        # What comes after a stop is not recorded.
+        if not refused.is_stopped:
+            await record_refusal(self._driver, self.run.stack, refused.context, refused.reason)
         return refused
 
     async def decide(self, call: ToolCall, *, can_ask: bool | None = None) -> ToolOutcome:
@@ -177,7 +179,7 @@ class RunFlow:
 
     async def _decide(self, call: ToolCall, *, can_ask: bool | None, is_made: bool) -> ToolOutcome:
         run = self.run
-        opened = run.open_call(call, can_ask=can_ask)
+        opened = run.open_call(call, can_ask=can_ask, is_made=is_made)
         if isinstance(opened, ToolOutcome):
             return await self._record_refusal(opened)
         try:
@@ -197,10 +199,10 @@ class RunFlow:
             if not reason:
                 return decided
             run.close_call(opened)
-            run.note_refused(opened.call, decided.context)
+            run.note_refused(opened.context, decided.context)
             return make_tool_outcome(Outcome.block(reason).replace(context=decided.context), has_run=False)
         run.close_call(opened, is_over=True)
-        run.note_refused(opened.call, decided.context)
+        run.note_refused(opened.context, decided.context)
         return run.accept(decided, opened.context)
 
     async def after(self, call: ToolCall | str, result: Any) -> ToolOutcome:
@@ -219,7 +221,7 @@ class RunFlow:
         if started.is_refused:
             return make_tool_outcome(Outcome(context=ended))
         outcome = await self._driver.process(run.stack, ended)
-        return run.accept(make_tool_outcome(settle_question(outcome)), started.given)
+        return run.accept(make_tool_outcome(refuse_question(outcome)), started.given)
 
     async def stop(
         self, text: str | None = None, *, can_continue: bool = True, reason: str = ""
@@ -229,6 +231,7 @@ class RunFlow:
         Without `can_continue` (a limit was reached) nothing can send it back, and `reason` says why it stops.
         """
         run = self.run
+        run.refuse_ended()
         await self.end_step()
         if run.subagent is not None:
             return await self._stop_subagent(text, can_continue=can_continue)
@@ -249,20 +252,23 @@ class RunFlow:
     async def _stop_subagent(self, text: str | None, *, can_continue: bool) -> RunOutcome[SubagentContext]:
         run = self.run
         name = run.subagent or ""
-        context = SubagentContext.on_stop(name, run.task, type=name, result=text)
+        counts: dict[str, Any] = {"block_count": run.refused_stops, "refused_by": run.refused_by}
+        context = SubagentContext.on_stop(name, run.task, type=name, result=text, **counts)
         if run.is_stopped:
             return RunOutcome(run.complete_context(context), *run.refusal)
         outcome = await self.fire(context)
-        is_limited = not can_continue or run.refused_stops >= run.max_rounds
-        outcome = run.note_stop(outcome, text, can_continue=not is_limited)
+        outcome = run.note_stop(outcome, text, can_continue=can_continue)
         if not outcome.is_blocked:
             run.mark_turn_ended()
         return outcome
 
     async def failed(self, error: BaseException) -> None:
         """Tell the hooks that an error ended the turn, and end it; an interruption only ends it."""
+        if not isinstance(error, BaseException):
+            raise HookError(f"a turn fails with an exception, not {type(error).__name__}: write RuntimeError(…)")
         if self.run.is_turn_open and not isinstance(error, (*_INTERRUPTIONS, Stopped)):
             await self._fire_at_end(FailureContext.of(error), error)
+        self.run.forget_started_calls()
         await self.end_turn()
 
     async def end_turn(self, text: str | None = None) -> None:
@@ -283,17 +289,23 @@ class RunFlow:
     async def end(self, reason: str = "", error: BaseException | None = None) -> None:
         """End the turn and the session, if they are open; more calls do nothing. An error is a failure or an interruption."""
         if error is None:
+            if reason == INTERRUPTED:
+                self.run.forget_started_calls()
             await self._end(reason)
             return
         try:
             await self.failed(error)
         finally:
-            found = "" if isinstance(error, Stopped) else INTERRUPTED if isinstance(error, _INTERRUPTIONS) else "error"
-            await self._end(reason or found)
+            await self._end(reason or describe_end(error))
 
     async def _end(self, reason: str) -> None:
+        try:
+            await self.end_turn()
+        finally:
+            await self._end_session(reason)
+
+    async def _end_session(self, reason: str) -> None:
         run = self.run
-        await self.end_turn()
         fields = run.mark_session_ended(reason)
         if fields is None:
             return
@@ -316,11 +328,18 @@ class RunFlow:
             return None
 
 
-def settle_question(outcome: Outcome[Any]) -> Outcome[Any]:
-    """Turn a question at an event where no person is asked into a block, or into a message where it is too late for that."""
+def describe_end(error: BaseException | None) -> str:
+    """Return why a session ends with an error; "" if it did not fail."""
+    if error is None or isinstance(error, Stopped):
+        return ""
+    return INTERRUPTED if isinstance(error, _INTERRUPTIONS) else "error"
+
+
+def refuse_question(outcome: Outcome[Any]) -> Outcome[Any]:
+    """Turn a question at an event that no person is asked about into a block, or into a message if it is too late for that."""
     if outcome.decision != Decision.ASK:
         return outcome
-    context, reasons = outcome.context, "; ".join(filter(None, outcome.reasons)) or "a hook wants a person to be asked"
+    context, reasons = outcome.context, "; ".join(filter(None, outcome.reasons)) or DEFAULT_ASK_REASON
     text = f"{reasons} (a person can only be asked about tool calls, not at {context.kind.name})"
     if context.kind.is_pre and not isinstance(context, StopContext):
         return outcome | Outcome.block(text)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from boathook.core.json_text import dumps
-from boathook.core.outcome import Decision, Outcome
+from boathook.core.outcome import DEFAULT_BLOCK_REASON, DEFAULT_STOP_REASON, Decision, Outcome
+from boathook.core.verdict import STOP_FEEDBACK
 from boathook.errors import Blocked, HookError, Stopped
-from boathook.inprocess.contexts import Context, StopContext, ToolContext
+from boathook.inprocess.contexts import Context, StopContext, SubagentContext, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.read_only import thaw_arguments
 
 ContextT_co = TypeVar("ContextT_co", bound=Context, covariant=True)
-_STOP_FEEDBACK = "[Hook blocked stop: {}]"
-_BLOCKED, _STOPPED = "blocked by a hook", "stopped by a hook"
+
+
+class _NoTruthValue:
+    """What the truth value of an outcome is for type checkers: not a bool, so that pyright reports `if outcome:`.
+
+    With `Never`, mypy would take the rest of the function for unreachable, and not check it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,10 @@ class RunOutcome(Generic[ContextT_co]):
     # Set if a person must be asked, and the run can ask.
     ask: AskRequest | None = None
 
+    def __bool__(self) -> _NoTruthValue:
+        """Raise TypeError: an outcome that blocks would be true."""
+        raise TypeError("an outcome is neither true nor false: ask outcome.proceeds")
+
     @property
     def proceeds(self) -> bool:
         """Whether the agent may go on with what it wanted to do. Everything else is a reason not to."""
@@ -55,10 +66,11 @@ class RunOutcome(Generic[ContextT_co]):
     @property
     def reason(self) -> str:
         """Return the reasons as one text; "" if the agent may go on, never empty otherwise."""
-        text = "\n".join(filter(None, self.reasons))
         if self.proceeds:
             return ""
-        return text or (_STOPPED if self.is_stopped else _BLOCKED)
+        return "\n".join(filter(None, self.reasons)) or (
+            DEFAULT_STOP_REASON if self.is_stopped else DEFAULT_BLOCK_REASON
+        )
 
     def raise_refusal(self) -> None:
         """Raise Stopped or Blocked if the agent may not go on; for frameworks in which an error ends the run."""
@@ -85,12 +97,12 @@ class RunOutcome(Generic[ContextT_co]):
     def feedback(self) -> str:
         """Return the text that sends the model back to work if a stop was refused, otherwise ""."""
         is_refused = self.decision == Decision.BLOCK and self.context.kind.name in _STOP_EVENTS
-        return _STOP_FEEDBACK.format("; ".join(filter(None, self.reasons)) or _BLOCKED) if is_refused else ""
+        return STOP_FEEDBACK.format("; ".join(filter(None, self.reasons)) or DEFAULT_BLOCK_REASON) if is_refused else ""
 
     @property
     def lifted(self) -> tuple[str, ...]:
         """Return the reasons of hooks that refused a stop too often, so that it was let through."""
-        return self.context.lifted if isinstance(self.context, StopContext) else ()
+        return self.context.lifted if isinstance(self.context, StopContext | SubagentContext) else ()
 
 
 _STOP_EVENTS = ("pre-agent-turn-stop", "post-subagent")
@@ -128,7 +140,12 @@ class ToolOutcome(RunOutcome[ToolContext]):
     def text(self) -> str:
         """Return what the model should read: the reason of a refusal, or result or error with what hooks object to it."""
         if not self.has_run:
-            return self.reason or _BLOCKED
+            return self.reason or DEFAULT_BLOCK_REASON
+        if inspect.isgenerator(self.result) or inspect.isasyncgen(self.result):
+            raise HookError(
+                f"'{self.context.name}' returned a stream, which has no text before it is read: read outcome.result and give the "
+                "model its parts, or return a list from the operation"
+            )
         return "\n".join(filter(None, [describe_result(self.context), self.objection]))
 
     def raise_stop(self) -> None:
@@ -153,10 +170,17 @@ class ToolOutcome(RunOutcome[ToolContext]):
 def describe_result(context: ToolContext) -> str:
     """Return the result or the error of a tool as text for a model."""
     if context.error is not None:
-        return str(context.error) or type(context.error).__name__
+        return describe_error(context.error)
     if context.result is None or isinstance(context.result, str):
         return context.result or ""
     return dumps(to_json_value(context.result))
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the text of an error, with its class if the text alone would not say what happened."""
+    text, name = str(error), type(error).__name__
+    # The text of a KeyError is the key.
+    return f"{name}: {text}" if text and isinstance(error, KeyError) else text or name
 
 
 def make_run_outcome(outcome: Outcome[ContextT_co]) -> RunOutcome[ContextT_co]:

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from boathook.core.json_text import dumps, is_same_json
-from boathook.core.outcome import Decision, Outcome
+from boathook.core.outcome import DEFAULT_STOP_REASON, Decision, Outcome
 from boathook.errors import BoathookError, HookError, Stopped
-from boathook.inprocess.call_memory import ANSWER_IS_USED, AskLater, CallMemory, find_changed_values
+from boathook.inprocess.call_memory import ANSWER_IS_TAKEN, AskLater, CallMemory, find_changed_values
 from boathook.inprocess.contexts import Context, ContextFields, StateT, ToolContext
 from boathook.inprocess.json_values import to_json_value
-from boathook.inprocess.layers import DEFAULT_MAX_ROUNDS
+from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.read_only import thaw_arguments
@@ -34,9 +34,17 @@ if TYPE_CHECKING:
 
 _ContextT = TypeVar("_ContextT", bound=Context)
 _OutcomeT = TypeVar("_OutcomeT", bound=RunOutcome[Any])
-_RunT = TypeVar("_RunT")
-_MAX_WAITING_RUNS = 1024
+_RunT = TypeVar("_RunT", bound="RunState[Any]")
+_MAX_WAITING_RUNS = _MAX_MESSAGES = 1024
 _TEXTS = ("additional_context", "messages")
+_HAS_ENDED = "the run has ended: make a new one with hooks.run(…)"
+_IS_BEGINNING = "the session is just beginning: its hooks have not decided about it yet"
+_IS_OUTSIDE = (
+    "the guarded function '%s' was called outside of every run of its hooks although one is open, so it belongs to none: a stop of "
+    "the run does not hold for it. If the call belongs to a run, take over its context in the thread: "
+    "pool.submit(contextvars.copy_context().run, function)"
+)
+_HAS_NOT_BEGUN = "the session has not begun, because its hooks failed: begin it again with a prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +64,12 @@ class StartedCall:
     time: float
     is_refused: bool = False
 
-    def has_args(self, args: Mapping[str, Any]) -> bool:
-        """Whether these are the arguments of the call, as they were given or as hooks left them."""
-        return any(is_same_json(to_json_value(each.args), to_json_value(args)) for each in (self.given, self.context))
+    def is_about(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether these are the name and the arguments of the call, as they were given or as hooks left them."""
+        values = to_json_value(args)
+        return self.context.name == name and any(
+            is_same_json(to_json_value(each.args), values) for each in (self.given, self.context)
+        )
 
 
 # The run in whose block the program is: calls of guarded functions belong to it.
@@ -71,6 +82,20 @@ class WaitingRuns(Generic[_RunT]):
     def __init__(self) -> None:
         self._runs: OrderedDict[str, _RunT] = OrderedDict()
         self._lock = threading.Lock()
+        # How many blocks of runs the program is in, in all threads and tasks.
+        self._open_blocks = 0
+        self._is_outside_reported = False
+
+    def count_block(self, change: int) -> None:
+        with self._lock:
+            self._open_blocks += change
+
+    def report_outside(self, tool_name: str) -> None:
+        """Log once that a guarded call belongs to no run although one is open: a thread does not take over the run."""
+        if not self._open_blocks or self._is_outside_reported:
+            return
+        self._is_outside_reported = True
+        LOGGER.warning(_IS_OUTSIDE, tool_name)
 
     def keep(self, key: str, run: _RunT) -> None:
         with self._lock:
@@ -80,7 +105,12 @@ class WaitingRuns(Generic[_RunT]):
 
     def find(self, key: str) -> _RunT | None:
         with self._lock:
-            return self._runs.get(key)
+            run = self._runs.get(key)
+            if run is not None and run.has_ended:
+                # A subagent whose caller has ended meanwhile cannot go on in that session.
+                del self._runs[key]
+                return None
+            return run
 
     def forget(self, run: _RunT) -> None:
         with self._lock:
@@ -104,6 +134,8 @@ class SharedValues:
 class RunState(Generic[StateT]):
     """What a run carries from event to event. Safe for threads and tasks."""
 
+    refused_by: tuple[int | str, ...]
+
     def __init__(
         self,
         stack: Stack,
@@ -117,36 +149,36 @@ class RunState(Generic[StateT]):
         model: str = "",
         source: str = "startup",
         can_ask: bool = False,
-        max_rounds: int = DEFAULT_MAX_ROUNDS,
         name_map: NameMap | None = None,
     ) -> None:
         self.stack, self.model, self.source = stack, model, source
         self.state: StateT = state  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
         self.session_id = session_id or uuid.uuid4().hex
         self.work_dir = make_absolute(work_dir) if work_dir else current_dir()
-        self.can_ask, self.max_rounds = can_ask, max_rounds
+        self.can_ask = can_ask
         self.name_map = name_map or NameMap()
-        # Called with each text for the person when it comes, for a host that cannot fetch them at every event.
+        # Called with each new text for the person when it comes, for a host that cannot fetch them at every event.
         self.show_message: Callable[[str], None] | None = None
         self.subagent: str | None = None
-        self._parent: RunState[StateT] | None = None
+        # The run that a subagent works for.
+        self.parent: RunState[StateT] | None = None
         self.task = ""
         self.step_count = 0
         # How often hooks have refused a stop of this turn.
-        self.refused_stops = 0
-        self.refused_by: tuple[int, ...] = ()
+        self.refused_stops, self.refused_by = 0, ()
         self.is_turn_open = self.is_step_open = False
         # Why nothing proceeds any more, if a hook refused the session or ended the run.
         self._refusal: tuple[Decision, tuple[str, ...]] = (Decision.NONE, ())
         self._values, self._extra = SharedValues(metadata or {}), dict(extra or {})
         self._waiting, self._lock = waiting, threading.RLock()
         self._has_begun, self._has_ended = False, False
+        # Whether hooks let the session begin, and whether they are being asked.
+        self._may_begin, self._is_beginning = False, False
         self._session_time, self._turn_time = 0.0, 0.0
         self._prompt = ""
         self._final_text: str | None = None
-        self._total_steps = 0
-        self._context: list[str] = []
-        self._messages: list[str] = []
+        self._total_steps, self._context = 0, list[str]()
+        self._messages: OrderedDict[str, None] = OrderedDict()
         self._memories: dict[str, CallMemory] = {}
         self._open_calls: set[str] = set()
         self._started_calls: dict[str, StartedCall] = {}
@@ -163,8 +195,8 @@ class RunState(Generic[StateT]):
     @property
     def refusal(self) -> tuple[Decision, tuple[str, ...]]:
         """Return why nothing proceeds any more; a stop of the run that a subagent works for comes first."""
-        if self._parent is not None and self._parent.is_stopped:
-            return self._parent.refusal
+        if self.parent is not None and self.parent.is_stopped:
+            return self.parent.refusal
         return self._refusal
 
     @property
@@ -175,7 +207,7 @@ class RunState(Generic[StateT]):
     @property
     def stop_reason(self) -> str:
         """Return why a hook ended the run, or ""."""
-        return "\n".join(filter(None, self.refusal[1])) or "stopped by a hook" if self.is_stopped else ""
+        return "\n".join(filter(None, self.refusal[1])) or DEFAULT_STOP_REASON if self.is_stopped else ""
 
     def raise_stop(self) -> None:
         """Raise Stopped if a hook ended the run."""
@@ -183,9 +215,14 @@ class RunState(Generic[StateT]):
             raise Stopped(self.stop_reason)
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the run has ended, or the one that a subagent works for."""
+        return self._has_ended or (self.parent is not None and self.parent.has_ended)
+
+    @property
     def is_session_open(self) -> bool:
-        """Whether the session has begun and not ended."""
-        return self._has_begun and not self._has_ended
+        """Whether the session has begun and not ended; that of a subagent is the session of the run that it works for."""
+        return self._has_begun and not self.has_ended
 
     def is_of(self, waiting: WaitingRuns[Any]) -> bool:
         """Whether the run was made by the hooks whose runs these are."""
@@ -229,8 +266,8 @@ class RunState(Generic[StateT]):
         """Remember that a hook ended the run, also the one that a subagent works for."""
         if self._refusal[0] != Decision.STOP:
             self._refusal = (Decision.STOP, reasons)
-        if self._parent is not None:
-            self._parent.note_end(reasons)
+        if self.parent is not None:
+            self.parent.note_end(reasons)
 
     def add_context(self, *texts: str) -> None:
         """Add texts that the model should read."""
@@ -246,19 +283,21 @@ class RunState(Generic[StateT]):
             return texts
 
     def add_messages(self, texts: Iterable[str]) -> None:
-        """Add texts for the person; one that is there already is not added again."""
+        """Add texts for the person; one that is there already is neither added nor shown again."""
         with self._lock:
             # Warnings about the files of hooks come with every event.
             new_texts = [text for text in texts if text not in self._messages]
-            self._messages += new_texts
+            self._messages.update(dict.fromkeys(new_texts))
+            while len(self._messages) > _MAX_MESSAGES:
+                self._messages.popitem(last=False)
         if self.show_message is not None:
             for text in new_texts:
                 self.show_message(text)
 
     def take_messages(self) -> tuple[str, ...]:
-        """Return the texts for the person since the last time."""
+        """Return the texts for the person since the last time, the last 1,024 of them."""
         with self._lock:
-            texts, self._messages = tuple(self._messages), []
+            texts, self._messages = tuple(self._messages), OrderedDict()
             return texts
 
     # Session and turn.
@@ -266,10 +305,31 @@ class RunState(Generic[StateT]):
     def mark_session_begun(self) -> bool:
         with self._lock:
             if self._has_ended:
-                raise BoathookError("the run has ended: make a new one with hooks.run(…)")
-            is_first, self._has_begun = not self._has_begun, True
-            self._session_time = time.monotonic() if is_first else self._session_time
-            return is_first
+                raise BoathookError(_HAS_ENDED)
+            if self._may_begin or self._is_beginning:
+                return False
+            self._session_time = self._session_time if self._has_begun else time.monotonic()
+            self._has_begun = self._is_beginning = True
+            return True
+
+    def refuse_ended(self) -> None:
+        """Raise BoathookError if the run has ended, or the one that a subagent works for; one that hooks refused says so itself."""
+        if self.has_ended and self.refusal[0] < Decision.BLOCK:
+            raise BoathookError(_HAS_ENDED)
+
+    def mark_session_decided(self, *, has_decided: bool) -> None:
+        with self._lock:
+            self._may_begin, self._is_beginning = has_decided, False
+
+    @property
+    def start_refusal(self) -> tuple[Decision, tuple[str, ...]]:
+        """Return why a session that another call begins or began does not let this one proceed."""
+        root: RunState[StateT] = self
+        while root.parent is not None:
+            root = root.parent
+        if root._has_begun and not root._may_begin and self.refusal[0] < Decision.BLOCK:
+            return Decision.BLOCK, (_IS_BEGINNING if root._is_beginning else _HAS_NOT_BEGUN,)
+        return self.refusal
 
     def refuse_session(self, outcome: RunOutcome[Any]) -> None:
         # Hooks that refused a session are not told of its end.
@@ -284,6 +344,7 @@ class RunState(Generic[StateT]):
         with self._lock:
             self.is_turn_open, self.is_step_open, self.refused_stops, self.refused_by = False, False, 0, ()
             self._total_steps += self.step_count
+            self._report_unfinished_calls()
             self._memories.clear()
             self._open_calls.clear()
             self._started_calls.clear()
@@ -305,14 +366,20 @@ class RunState(Generic[StateT]):
         if not is_open or self.subagent is not None:
             return None
         seconds = round(time.monotonic() - self._session_time)
-        exit_reason = "stopped" if self.is_stopped and reason in ("", "done") else reason or "done"
-        return {"exit_reason": exit_reason, "total_steps": self._total_steps, "duration_seconds": seconds}
+        fields = {"total_steps": self._total_steps, "duration_seconds": seconds}
+        return {"exit_reason": self.find_exit_reason(reason), **fields}
+
+    def find_exit_reason(self, reason: str) -> str:
+        """Return why the session ends, given why the program ends it, or ""."""
+        return "stopped" if self.is_stopped and reason in ("", "done") else reason or "done"
 
     def mark_resumed(self) -> None:
+        self.refuse_ended()
         with self._lock:
             self._waiting.forget(self)
             if not self._has_begun:
                 self._has_begun, self._session_time = True, time.monotonic()
+            self._may_begin = True
             if not self.is_turn_open:
                 self.mark_turn_begun(self._prompt)
 
@@ -327,13 +394,12 @@ class RunState(Generic[StateT]):
             extra=extra,
             model=self.model,
             can_ask=self.can_ask,
-            max_rounds=self.max_rounds,
             name_map=self.name_map,
         )
-        child.subagent, child.task, child._has_begun = name, task, True
+        child.subagent, child.task, child._has_begun, child._may_begin = name, task, True, True
         child.show_message = self.show_message
         # A stop in a subagent ends the whole run, and values are shared.
-        child._values, child._parent = self._values, self
+        child._values, child.parent = self._values, self
         return child
 
     def note_stop(self, outcome: _OutcomeT, text: str | None, *, can_continue: bool) -> _OutcomeT:
@@ -358,9 +424,10 @@ class RunState(Generic[StateT]):
         # Made with all of its fields: to copy a context takes as long as to make it, and a call may be all that is done.
         return ToolContext.before(call.name, call.args, call_id=call.id, naming=naming, **self.shared_fields)
 
-    def open_call(self, call: ToolCall, *, can_ask: bool | None = None) -> OpenCall | ToolOutcome:
+    def open_call(self, call: ToolCall, *, can_ask: bool | None = None, is_made: bool = True) -> OpenCall | ToolOutcome:
         """Return a call with its memory and its context, or the outcome if it cannot be made at all."""
         given = call = check_call(call)
+        self.refuse_ended()
         if not call.id:
             # The same object is the same call if it waits for an answer: they are kept by identity, with the ids that they got.
             asked = self._asked_calls.get(id(given))
@@ -368,9 +435,11 @@ class RunState(Generic[StateT]):
         call = self._undo_changes(call)
         context = self.make_call_context(call)
         conflict = context.naming_conflict
-        if self.is_stopped or conflict:
-            decision, reasons = self.refusal if self.is_stopped else (Decision.BLOCK, (conflict,))
-            self.note_refused(call, context)
+        refusal = self.start_refusal
+        is_refused = refusal[0] >= Decision.BLOCK
+        if is_refused or conflict:
+            decision, reasons = refusal if is_refused else (Decision.BLOCK, (conflict,))
+            self.note_refused(context, context)
             return ToolOutcome(context, decision, reasons, None, has_run=False, call=call)
         with self._lock:
             memory = self._memories.get(call.id)
@@ -379,9 +448,29 @@ class RunState(Generic[StateT]):
                 answer = self._answers.pop(call.id, None)
                 if answer is not None and answer[0] == _make_digest(call):
                     memory.permission, memory.comment = answer[1:]
+            if memory.is_being_made and memory.permission is None:
+                # Another call that is the same in all: what hooks decided is about that one. Its question would have the same id.
+                memory, can_ask = CallMemory(call.name, call.args), False
             memory.can_ask = self.can_ask if can_ask is None else can_ask
+            memory.is_being_made |= is_made
             self._open_calls.add(call.id)
+            refused = self._refused_calls.get(call.id)
+            if is_made and refused is not None and refused.is_about(call.name, call.args):
+                # It is made again, perhaps because a person has answered: what was noted about it does not count any more.
+                del self._refused_calls[call.id]
         return OpenCall(given, call, context, memory)
+
+    @contextmanager
+    def keep_call_open(self) -> Iterator[None]:
+        """Count a call of a guarded function as open in this block: nothing waits for its answer, so that it has no memory."""
+        key = uuid.uuid4().hex
+        with self._lock:
+            self._open_calls.add(key)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open_calls.discard(key)
 
     def _undo_changes(self, call: ToolCall) -> ToolCall:
         """Return the call of a question as it was before hooks changed it: they must not see their own changes as new ones."""
@@ -394,6 +483,7 @@ class RunState(Generic[StateT]):
         """Note that a call is not open any more; its memory stays unless it is over."""
         with self._lock:
             self._open_calls.discard(opened.call.id)
+            opened.memory.is_being_made = False
             if is_over and self._memories.get(opened.call.id) is opened.memory:
                 del self._memories[opened.call.id]
                 self._asked_calls.pop(id(opened.given), None)
@@ -401,7 +491,7 @@ class RunState(Generic[StateT]):
     def keep_question(self, opened: OpenCall, later: AskLater) -> ToolOutcome:
         """Return the question of a call; the memory of the call waits for the answer."""
         self.close_call(opened)
-        self.note_refused(opened.call, later.context)
+        self.note_refused(opened.context, later.context)
         with self._lock:
             token = opened.memory.token or secrets.token_urlsafe(24)
             opened.memory.token = token
@@ -431,6 +521,8 @@ class RunState(Generic[StateT]):
             memory.token = ""
             if args is not None and not memory.is_about(memory.name, args):
                 memory = self._memories[call_id] = CallMemory(memory.name, args)
+                # The question was about other arguments, with which the call is not made.
+                self._refused_calls.pop(call_id, None)
             memory.settle(is_allowed=is_allowed, comment=reason)
 
     def find_question(self, call: ToolCall) -> str:
@@ -452,10 +544,10 @@ class RunState(Generic[StateT]):
             elif call.id:
                 self._answers[call.id] = (_make_digest(call), is_allowed, reason)
 
-    def note_refused(self, call: ToolCall, context: ToolContext) -> None:
+    def note_refused(self, given: ToolContext, context: ToolContext) -> None:
         """Note that a call was refused: no events come after it, even if the host reports its end."""
         with self._lock:
-            self._refused_calls[call.id] = StartedCall(context, context, time.perf_counter(), is_refused=True)
+            self._refused_calls[given.call_id] = StartedCall(context, given, time.perf_counter(), is_refused=True)
 
     def start_call(self, opened: OpenCall, context: ToolContext) -> str:
         """Note that the host makes a call itself now; return why it must not, or ""."""
@@ -466,7 +558,7 @@ class RunState(Generic[StateT]):
                 # The host may report its end by the id alone.
                 return f"a call of {other.context.name} with the same id '{call_id}' is open: give each call its own id"
             if not opened.memory.claim(opened.context):
-                return ANSWER_IS_USED
+                return ANSWER_IS_TAKEN
             self._open_calls.discard(call_id)
             self._started_calls[call_id] = StartedCall(context, opened.context, time.perf_counter())
         return ""
@@ -482,17 +574,56 @@ class RunState(Generic[StateT]):
             return started
         if isinstance(call, str):
             raise HookError(f"there is no open call '{call}': call `before` first, or give `after` the whole call")
+        if not call.id:
+            LOGGER.warning(
+                "`after` got a call of '%s' that `before` has not seen: pass `outcome.call` of the outcome of `before`",
+                call.name,
+            )
         context = self.make_call_context(call)
         return StartedCall(context, context, time.perf_counter())
 
     def _take_call(self, call_id: str, call: ToolCall | str) -> StartedCall | None:
-        stores = [each for each in (self._started_calls, self._refused_calls) if call_id in each]
+        if isinstance(call, ToolCall) and not call_id:
+            return self._take_call_without_id(call)
+        started, refused = self._started_calls.get(call_id), self._refused_calls.get(call_id)
         if isinstance(call, ToolCall):
-            # A call that was refused may have the id of one that was made.
-            stores = [each for each in stores if each[call_id].context.name == call.name]
-            if len(stores) > 1 and not stores[0][call_id].has_args(call.args):
-                stores.sort(key=lambda each: not each[call_id].has_args(call.args))
-        return stores[0].pop(call_id) if stores else None
+            # A call that was refused may have the id of one that was made, or of one that `before` never saw.
+            if started is not None and started.context.name != call.name:
+                started = None
+            if refused is not None and not refused.is_about(call.name, call.args):
+                refused = None
+            if started is not None and refused is not None and not started.is_about(call.name, call.args):
+                started = None
+        if started is not None:
+            return self._started_calls.pop(call_id)
+        return self._refused_calls.pop(call_id) if refused is not None else None
+
+    def _take_call_without_id(self, call: ToolCall) -> StartedCall | None:
+        # `before` gave it an id, which is in its outcome. Calls that are the same in all end in the order in which they began.
+        for calls in (self._started_calls, self._refused_calls):
+            for call_id, each in calls.items():
+                if each.is_about(call.name, call.args):
+                    self._memories.pop(call_id, None)
+                    return calls.pop(call_id)
+        return None
+
+    def forget_started_calls(self) -> None:
+        """Forget the calls that the host was making: the turn is interrupted, and they have no end."""
+        with self._lock:
+            if self.is_turn_open:
+                self._started_calls.clear()
+
+    def _report_unfinished_calls(self) -> None:
+        """Warn about calls without an end if hooks had texts for the model: those come with the end of a call, or after it."""
+        calls = self._started_calls.values()
+        count = sum(len(each.context.additional_context) for each in calls) + len(self._context)
+        if calls and count:
+            LOGGER.warning(
+                "`after` was not called for %s in this turn, so the model has not read the texts that hooks wrote for it (%d): "
+                "call `after(outcome.call, result)` or `after_failure(outcome.call, error)` for every call that proceeds",
+                ", ".join(f"'{each.context.name}'" for each in calls),
+                count,
+            )
 
     def refuse_middleware(self) -> None:
         """Raise HookError if a hook is middleware around tools: it needs a host that lets the run make the calls."""
@@ -528,9 +659,11 @@ def check_call(call: Any) -> ToolCall:
 def activate_run(run: RunState[Any]) -> Iterator[None]:
     """Let calls of guarded functions in this block belong to a run."""
     token = ACTIVE_RUN.set(run)
+    run._waiting.count_block(1)
     try:
         yield
     finally:
+        run._waiting.count_block(-1)
         # ValueError: the block ends in another task than the one in which it began.
         with suppress(ValueError):
             ACTIVE_RUN.reset(token)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from boathook.core.event import SPELLINGS, EventKind
 from boathook.core.outcome import NOTHING, Outcome, make_unchanged
 from boathook.core.pattern_search import SearchBudget
-from boathook.errors import HookError
+from boathook.errors import Blocked, HookError
 from boathook.inprocess.call_memory import CallMemory
 from boathook.inprocess.chain import ChainRun, read_terminal_answer, set_context
 from boathook.inprocess.contexts import Context, ToolContext
@@ -17,9 +19,18 @@ from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
 from boathook.inprocess.event_names import EventName, find_event
 from boathook.inprocess.file_hooks import BackgroundHooks, FileHooks, find_background_hooks, make_file_steps
 from boathook.inprocess.hook_types import AnyHook, OnFailure
-from boathook.inprocess.layers import LOGGER, Layer, make_layer, resolve_max_rounds
+from boathook.inprocess.layers import (
+    LOGGER,
+    Layer,
+    describe_hook,
+    make_layer,
+    name_hook,
+    read_failure,
+    report_other_case,
+    resolve_max_rounds,
+)
 from boathook.inprocess.matching import MatchLike, make_hook_match
-from boathook.inprocess.operations import ToolCall, log_messages, read_result, run_tool
+from boathook.inprocess.operations import ToolCall, log_messages, read_result, refuse_awaitable, run_tool
 
 if TYPE_CHECKING:
     from boathook.engine import Engine
@@ -31,8 +42,9 @@ ChainTerminal = Callable[[Any], Any]
 Ask = Callable[[ToolContext, str], "bool | Awaitable[bool]"]
 _MAX_CACHED_TOOLS, _MAX_UNASKED_SESSIONS = 256, 4096
 _NO_PERSON = (
-    "a hook wants a person to be asked about '%s', and the program cannot ask one, so the call is blocked: set @hooks.on_ask, "
-    "or hooks.run(can_ask=True) to ask yourself, or use the approvals of your framework"
+    "a hook wants a person to be asked about '%s', and the program cannot ask one, so the call is blocked. To ask: decorate a "
+    "function with @hooks.on_ask, make the call with run.tool(…) in a run of hooks.run(can_ask=True) (a guarded function "
+    "cannot return a question), or turn on the approvals of your framework"
 )
 _TOOL_KINDS = tuple(SPELLINGS[name] for name in ("pre-tool-call", "post-tool-call", "post-tool-call-failure"))
 
@@ -95,11 +107,16 @@ class Stack:
         One hook can refuse a stop at most `max_rounds` times in a turn (3).
         """
         kind = None if on is None else find_event(on)
+        try:
+            made_match = make_hook_match(match, kind)
+        except HookError as error:
+            error.add_note(f"in match= of the {describe_hook(hook)}")
+            raise
         layer = make_layer(
             hook,
             kinds=None if kind is None else (kind,),
             priority=priority,
-            match=make_hook_match(match, kind),
+            match=made_match,
             timeout=timeout,
             on_failure=on_failure,
             max_rounds=resolve_max_rounds(kind, max_rounds),
@@ -124,15 +141,24 @@ class Stack:
 
     def with_ask(self, ask: Ask | None) -> Stack:
         """Return a stack that can ask a person: `ask` gets the call and the reason, and returns whether the call may run."""
+        check_ask(ask)
         return Stack(self.layers, self.engine, ask)
 
     def __len__(self) -> int:
         return len(self.layers)
 
     def has_hooks(self, kind: EventKind) -> bool:
-        """Whether any hook may run at events of a kind; if not, nobody has to make them."""
+        """Whether any hook may run at events of a kind; if not, there is no need to make them."""
         chain = self._find_kind_chain(kind)
         return bool(chain.steps) or chain.background is not None
+
+    def has_hooks_of(self, other: Stack) -> bool:
+        """Whether all hooks of another stack are here, too."""
+        if self is other:
+            return True
+        known = {id(layer) for layer in self.layers}
+        has_file_hooks = other.engine is None or other.engine is self.engine
+        return has_file_hooks and all(id(layer) in known for layer in other.layers)
 
     def report_no_person(self, context: ToolContext) -> None:
         """Log once in a session how the program can let a person be asked."""
@@ -155,7 +181,13 @@ class Stack:
         if hooks is None:
             return run_sync(self._make_run(context, terminal, SYNC, can_ask=can_ask).run(context))
         for hook in hooks:
-            answer = hook(context)
+            try:
+                answer = hook(context)
+            except asyncio.CancelledError as error:
+                raise read_failure(name_hook(hook), error) from error
+            except Blocked as error:
+                read_failure(name_hook(hook), error)
+                raise
             if answer is not None and answer is not NOTHING:
                 run = self._make_run(context, terminal, SYNC, can_ask=can_ask)
                 return run_sync(run.resume(answer, context, _find_next(hooks, hook)))
@@ -171,7 +203,13 @@ class Stack:
         if hooks is None:
             return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).run(context)
         for hook, is_async in hooks:
-            answer = await hook(context) if is_async else hook(context)
+            try:
+                answer = await hook(context) if is_async else hook(context)
+            except asyncio.CancelledError as error:
+                raise read_failure(name_hook(hook), error) from error
+            except Blocked as error:
+                read_failure(name_hook(hook), error)
+                raise
             if answer is not None and answer is not NOTHING:
                 at = _find_next([other for other, _ in hooks], hook)
                 return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).resume(answer, context, at)
@@ -185,7 +223,9 @@ class Stack:
         `operation` gets the call as hooks left it; `fields` are fields of the context (`session_id`, `work_dir`, `state` …).
         """
         if self.is_idle:
-            return operation(call)
+            found = operation(call)
+            refuse_awaitable(found, call.name)
+            return found
         context = ToolContext.before(call.name, call.args, call_id=call.id, **fields)
         outcome = run_sync(run_tool(SYNC, self, context, operation))
         log_messages(outcome)
@@ -209,8 +249,8 @@ class Stack:
     ) -> Outcome[ToolContext]:
         """Run a call through the hooks that its memory does not know yet; without a terminal middleware is left out."""
         chain = self._find_chain(context)
-        if terminal is not None and not chain.steps and chain.background is None:
-            return _finish_terminal(await driver.resolve(terminal(context)), context)
+        if not chain.steps and chain.background is None:
+            return _finish_terminal(None if terminal is None else await driver.resolve(terminal(context)), context)
         return await ChainRun(self, chain, terminal, driver, memory=memory).run(context)
 
     def _make_run(
@@ -229,6 +269,9 @@ class Stack:
             steps = tuple(
                 step for step in chain.steps if isinstance(step, FileHooks) or budget.call(_may_match, step, context)
             )
+            for step in chain.steps:
+                if isinstance(step, Layer):
+                    report_other_case(step, names)
             tool_chain = Chain(steps, chain.background, is_recorded=self.is_recorded)
             if len(chain.by_tool) < _MAX_CACHED_TOOLS:
                 chain.by_tool[names] = tool_chain
@@ -254,6 +297,24 @@ class Stack:
             if chain.sync_hooks is not None:
                 self._sync_hooks[kind.name] = chain.sync_hooks
         return chain
+
+
+def check_ask(ask: Any) -> None:
+    """Raise HookError if a callable cannot answer questions: otherwise the first question would fail."""
+    if ask is None:
+        return
+    name = name_hook(ask)
+    if not callable(ask):
+        raise HookError(f"a question needs a callable that answers it, not {name}")
+    try:
+        signature = inspect.signature(ask)
+    except (TypeError, ValueError):
+        # A builtin without a signature.
+        return
+    try:
+        signature.bind(None, "")
+    except TypeError:
+        raise HookError(f"{name} cannot be called as ask(context, reason): it takes {signature}") from None
 
 
 def _finish_terminal(answer: Any, context: Context) -> Outcome[Any]:

@@ -8,19 +8,23 @@ from typing import Any, ClassVar
 
 from agent_framework import (
     Agent,
+    AgentMiddleware,
     AgentSession,
     BaseChatClient,
+    ChatMiddleware,
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
     Content,
     FunctionInvocationLayer,
+    FunctionMiddleware,
     ResponseStream,
     tool,
 )
 from agent_framework import Message as FrameworkMessage
 
 from tests.bridges.adapter import (
+    AS_TOOL_REFUSED,
     ASSISTANT,
     ASYNC,
     STREAM,
@@ -36,7 +40,6 @@ from tests.bridges.adapter import (
     Ran,
     Script,
 )
-from tests.bridges.behaviours import COST
 
 
 def read_messages(messages: Sequence[FrameworkMessage]) -> list[Message]:
@@ -74,9 +77,11 @@ class ScriptClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseC
         return self.respond(messages)
 
     async def respond(self, messages: Sequence[FrameworkMessage]) -> ChatResponse[Any]:
+        await self.script.wait()
         return ChatResponse(messages=[FrameworkMessage(ASSISTANT, self.reply(messages)[1])])
 
     async def stream_words(self, messages: Sequence[FrameworkMessage]) -> AsyncIterator[ChatResponseUpdate]:
+        await self.script.wait()
         text, contents = self.reply(messages)
         if not text:
             yield ChatResponseUpdate(contents=contents, role=ASSISTANT)
@@ -85,23 +90,44 @@ class ScriptClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseC
             yield ChatResponseUpdate(contents=[Content.from_text(f" {word}" if at else word)], role=ASSISTANT)
 
 
+class IdleAgent(AgentMiddleware):
+    """Does nothing around a run."""
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        await call_next()
+
+
+class IdleFunction(FunctionMiddleware):
+    """Does nothing around a tool call."""
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        await call_next()
+
+
+class IdleChat(ChatMiddleware):
+    """Does nothing around a request to the model."""
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        await call_next()
+
+
 class AgentFramework(Adapter):
     name = framework = "agent-framework"
     distributions = ("agent-framework-core",)
     ways = (ASYNC, STREAM)
     notes: ClassVar[Mapping[str, str]] = {
-        COST: "agent-framework: three middlewares of it that do nothing cost 1.22x by themselves (function 1.09x, chat 1.18x; "
-        "40 rounds, busy machine).",
+        "delegation": AS_TOOL_REFUSED,
     }
     delegations: ClassVar[Mapping[str, Call]] = {
         "an agent as a tool": Call("ask_helper", {"task": "clean up"}),
         "an agent in a tool": Call("run_helper", {"task": "clean up"}),
     }
+    bare_helpers: ClassVar[Mapping[str, Any]] = {"an agent as a tool": "refused", "an agent in a tool": "not seen"}
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> Agent[Any]:
         tools: list[Any] = [tool(each) for each in plan.tools]
         if plan.helper is not None:
-            helper = self.build(plan.helper, options)
+            helper = self.build(plan.helper, plan.helper.choose_options(options))
 
             async def run_helper(task: str) -> str:
                 """Let the helper do a task."""
@@ -110,6 +136,10 @@ class AgentFramework(Adapter):
             is_tool = plan.delegation == "an agent as a tool"
             tools.append(helper.as_tool(name="ask_helper") if is_tool else tool(run_helper))
         return Agent(ScriptClient(plan.script), name=plan.name, tools=tools, middleware=self.make_middleware(options))
+
+    def build_idle(self, plan: AgentPlan) -> Agent[Any]:
+        tools: list[Any] = [tool(each) for each in plan.tools]
+        return Agent(ScriptClient(plan.script), tools=tools, middleware=[IdleAgent(), IdleFunction(), IdleChat()])
 
     @staticmethod
     def make_middleware(options: Mapping[str, Any] | None) -> list[Any]:

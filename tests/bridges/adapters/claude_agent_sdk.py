@@ -72,6 +72,8 @@ class ScriptedModel(BaseHTTPRequestHandler):
             self.reply(404, "application/json", b"{}")
             return
         try:
+            # In a thread of its own, which a cancelled run leaves behind.
+            asyncio.run(self.scripts[name].wait())
             move = self.scripts[name].next_move(read_messages(body["messages"]))
         except Exception as error:  # (a model that fails)
             text = {"type": "error", "error": {"type": "invalid_request_error", "message": str(error)}}
@@ -256,6 +258,7 @@ class ClaudeAgentSdk(Adapter):
             {"description": "help", "prompt": "clean up", "subagent_type": "helper", "run_in_background": False},
         ),
     }
+    bare_helpers: ClassVar[Mapping[str, Any]] = dict.fromkeys(delegations, "guarded")
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> SdkAgent:
         loops: list[asyncio.AbstractEventLoop] = []

@@ -14,6 +14,7 @@ from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
@@ -62,6 +63,7 @@ class ScriptedLlm(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
+        await self.script.wait()
         move = self.script.next_move(read_contents(llm_request.contents))
         if not isinstance(move, str):
             calls = [types.FunctionCall(id=call.id, name=call.tool, args=dict(call.args)) for call in move]
@@ -80,21 +82,31 @@ def make_model(script: Script) -> ScriptedLlm:
 class GoogleAdk(Adapter):
     name = framework = "google-adk"
     distributions = ("google-adk",)
+    notes: ClassVar[Mapping[str, str]] = {
+        "delegation": "an agent that a function runs needs a plugin in its own Runner: without it, its calls are not seen"
+    }
     delegations: ClassVar[Mapping[str, Call]] = {
         "an agent as a tool": Call("helper", {"request": "clean up"}),
         "a transfer": Call("transfer_to_agent", {"agent_name": "helper"}),
         "an agent for a single turn": Call("helper", {"request": "clean up"}),
     }
+    bare_helpers: ClassVar[Mapping[str, Any]] = dict.fromkeys(delegations, "guarded")
     ignored_warnings = ("ignore::UserWarning", "ignore::DeprecationWarning")
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> InMemoryRunner:
-        plugins = []
+        plugins: list[BasePlugin] = []
         if options is not None:
             from boathook.bridges.google_adk import BoathookPlugin
 
             plugins.append(BoathookPlugin(**options))
-        app = App(name="app", root_agent=self.make_agent(plan), plugins=plugins)
-        return InMemoryRunner(app=app)
+        return self.make_runner(plan, plugins)
+
+    def build_idle(self, plan: AgentPlan) -> InMemoryRunner:
+        # Every callback of a plugin is called, and those of the base class do nothing.
+        return self.make_runner(plan, [BasePlugin(name="idle")])
+
+    def make_runner(self, plan: AgentPlan, plugins: list[BasePlugin]) -> InMemoryRunner:
+        return InMemoryRunner(app=App(name="app", root_agent=self.make_agent(plan), plugins=plugins))
 
     def make_agent(self, plan: AgentPlan, **fields: Any) -> LlmAgent:
         tools: list[Any] = [*plan.tools]

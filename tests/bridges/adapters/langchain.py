@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -58,6 +61,17 @@ class ScriptedModel(BaseChatModel):
         message = make_reply(self.script, messages)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        await self.script.wait()
+        return await super()._agenerate(messages, *args, **kwargs)
+
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        await self.script.wait()
+        async for chunk in super()._astream(messages, *args, **kwargs):
+            yield chunk
+
     def _stream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> Iterator[ChatGenerationChunk]:
@@ -84,18 +98,71 @@ def read_message(message: BaseMessage) -> Message:
     return Message(ROLES[message.type], str(message.text), call_id)
 
 
+class IdleMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Does nothing around a run, its requests and its tool calls."""
+
+    def before_agent(self, state: Any, runtime: Any) -> None:
+        return None
+
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        return None
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    # As in the bridge not `async def`, which would take more than twice as long.
+
+    def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return handler(request)
+
+
+class IdleHandler(BaseCallbackHandler):
+    """Does nothing when a chain begins or ends; only callbacks see every end of a run."""
+
+    run_inline = True
+    ignore_llm = ignore_chat_model = ignore_retriever = ignore_retry = ignore_custom_event = True  # type: ignore[assignment]
+
+
 class LangChain(Adapter):
     name = framework = "langchain"
     distributions = ("langchain", "langgraph")
+    notes: ClassVar[Mapping[str, str]] = {
+        "delegation": "each agent needs the bridge itself: an agent without it, in a tool or after a handoff, is refused when it "
+        "calls a tool; after a handoff and a pause, it is not seen"
+    }
     delegations: ClassVar[Mapping[str, Call]] = {
         "an agent in a tool": Call("ask_helper", {"task": "clean up"}),
         "a handoff": Call("transfer_to_helper"),
     }
+    bare_helpers: ClassVar[Mapping[str, Any]] = {"an agent in a tool": "refused", "a handoff": "refused"}
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> Any:
         if plan.helper is not None and plan.delegation == "a handoff":
             return self.build_handoff(plan, plan.helper, options)
         return self.build_agent(plan, options, self.make_tools(plan, options), InMemorySaver())
+
+    def build_idle(self, plan: AgentPlan) -> Any:
+        tools = [make_tool(function) for function in plan.tools]
+        agent = create_agent(
+            ScriptedModel(script=plan.script), tools, middleware=[IdleMiddleware()], checkpointer=InMemorySaver()
+        )
+        return agent.with_config(callbacks=[IdleHandler()])
+
+    @contextmanager
+    def leave_bridge(self) -> Iterator[None]:
+        from boathook.bridges.langchain import _handler_of_runs
+
+        token = _handler_of_runs.set(None)
+        try:
+            yield
+        finally:
+            _handler_of_runs.reset(token)
 
     def build_handoff(self, plan: AgentPlan, helper: AgentPlan, options: Mapping[str, Any] | None) -> Any:
         @tool
@@ -107,14 +174,16 @@ class LangChain(Adapter):
         graph = StateGraph(MessagesState)
         main = self.build_agent(plan, options, [*plan.tools, transfer_to_helper], None)
         graph.add_node("main", main, destinations=("helper",))
-        graph.add_node("helper", self.build_agent(helper, options, [*helper.tools], None))
+        graph.add_node("helper", self.build_agent(helper, helper.choose_options(options), [*helper.tools], None))
         graph.add_edge(START, "main")
         return graph.compile(InMemorySaver())
 
     def make_tools(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> list[Any]:
         tools = [make_tool(function) for function in plan.tools]
         if plan.helper is not None:
-            helper = self.build_agent(plan.helper, options, self.make_tools(plan.helper, options), None)
+            helper_options = plan.helper.choose_options(options)
+            tools_of_helper = self.make_tools(plan.helper, helper_options)
+            helper = self.build_agent(plan.helper, helper_options, tools_of_helper, None)
 
             def ask_helper(task: str) -> str:
                 """Let the helper do a task."""
@@ -184,8 +253,12 @@ def read_result(values: dict[str, Any], config: Any, parts: list[str] | None = N
 class BareToolNode(LangChain):
     """A graph of langgraph with a model and a ToolNode, without an agent of langchain."""
 
-    name = "langgraph ToolNode"
+    name, bridge = "langgraph ToolNode", "langgraph"
     delegations: ClassVar[Mapping[str, Call]] = {"an agent in a tool": Call("ask_helper", {"task": "clean up"})}
+    notes: ClassVar[Mapping[str, str]] = {
+        "delegation": "each agent needs the bridge itself: an agent without it, in a tool, is refused when it calls a tool"
+    }
+    bare_helpers: ClassVar[Mapping[str, Any]] = {"an agent in a tool": "refused"}
     cannot: ClassVar[Mapping[str | tuple[str, str], Cannot]] = {
         **{behaviour: Cannot(ONLY_TOOLS, "accepted") for behaviour in ("prompt", "stop gate", "session")},
         "context_for_a_prompt_reaches_the_model": Cannot(
@@ -195,7 +268,16 @@ class BareToolNode(LangChain):
         **dict.fromkeys(STEP_SCENES, Cannot(f"{ONLY_TOOLS}: it does not see requests to the model", "accepted")),
     }
 
+    def build_idle(self, plan: AgentPlan) -> Any:
+        idle = IdleMiddleware()
+        tools = [make_tool(function) for function in plan.tools]
+        node = ToolNode(tools, wrap_tool_call=idle.wrap_tool_call, awrap_tool_call=idle.awrap_tool_call)
+        return self.build_graph(plan, node, InMemorySaver()).with_config(callbacks=[IdleHandler()])
+
     def build_agent(self, plan: AgentPlan, options: Mapping[str, Any] | None, tools: list[Any], saver: Any) -> Any:
+        return self.build_graph(plan, self.make_node(tools, options), saver)
+
+    def build_graph(self, plan: AgentPlan, node: ToolNode, saver: Any) -> Any:
         model = ScriptedModel(script=plan.script)
 
         def ask_model(state: MessagesState) -> dict[str, Any]:
@@ -206,7 +288,7 @@ class BareToolNode(LangChain):
 
         graph = StateGraph(MessagesState)
         graph.add_node("model", RunnableLambda(ask_model, ask_model_async))
-        graph.add_node("tools", self.make_node(tools, options))
+        graph.add_node("tools", node)
         graph.add_edge(START, "model")
         graph.add_conditional_edges("model", tools_condition)
         graph.add_edge("tools", "model")

@@ -65,6 +65,7 @@ class ScriptModel(Model):
         return "", [function_call(call.tool, json.dumps(dict(call.args)), call_id=call.id) for call in move]
 
     async def get_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> ModelResponse:  # noqa: A002
+        await self.script.wait()
         return ModelResponse(output=self.reply(input)[1], usage=Usage(), response_id=None)
 
     async def stream_response(  # type: ignore[override]
@@ -74,6 +75,7 @@ class ScriptModel(Model):
         *args: Any,
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
+        await self.script.wait()
         text, output = self.reply(input)
         words = text.split(" ") if text else []
         for at, word in enumerate(words):
@@ -107,6 +109,7 @@ class OpenAIAgents(Adapter):
         "an agent as a tool": Call("ask_helper", {"input": "clean up"}),
         "an agent in a tool": Call("run_helper", {"task": "clean up"}),
     }
+    bare_helpers: ClassVar[Mapping[str, Any]] = dict.fromkeys(delegations, "guarded")
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> Agent[Any]:
         agent = self.build_agent(plan)
@@ -165,8 +168,10 @@ class OpenAIAgents(Adapter):
     def read_result(result: Any, parts: list[str] | None = None) -> Ran:
         if not result.interruptions:
             return Ran(result.final_output, parts or [])
+        from boathook.bridges.openai_agents import find_reason
+
         approvals = [
-            Approval(item.raw_item.call_id, item.tool_name, json.loads(item.raw_item.arguments))
+            Approval(item.raw_item.call_id, item.tool_name, json.loads(item.raw_item.arguments), find_reason(item))
             for item in result.interruptions
         ]
         return Ran(None, parts or [], approvals, result.to_state())

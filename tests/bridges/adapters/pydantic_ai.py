@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import (
     AgentStreamEvent,
     ModelMessage,
@@ -26,6 +28,7 @@ from pydantic_ai.run import AgentRunResultEvent
 
 from tests.bridges.adapter import (
     ASSISTANT,
+    OWN_BRIDGE,
     STREAM,
     SYSTEM,
     TOOL,
@@ -60,13 +63,15 @@ def read_messages(messages: list[ModelMessage]) -> list[Message]:
 
 
 def make_model(script: Script) -> FunctionModel:
-    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        await script.wait()
         move = script.next_move(read_messages(messages))
         if isinstance(move, str):
             return ModelResponse(parts=[TextPart(move)])
         return ModelResponse(parts=[ToolCallPart(call.tool, dict(call.args), call.id) for call in move])
 
     async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
+        await script.wait()
         move = script.next_move(read_messages(messages))
         if isinstance(move, str):
             for word in move.split(" "):
@@ -87,27 +92,73 @@ def read_event(event: AgentStreamEvent) -> str:
     return ""
 
 
+class IdleCapability(AbstractCapability[Any]):
+    """Does nothing in any method that the bridge has."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="innermost")
+
+    async def for_run(self, ctx: Any) -> Any:
+        return copy.copy(self)
+
+    async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
+        return await handler()
+
+    async def before_node_run(self, ctx: Any, *, node: Any) -> Any:
+        return node
+
+    async def after_node_run(self, ctx: Any, *, node: Any, result: Any) -> Any:
+        return result
+
+    async def prepare_tools(self, ctx: Any, tool_defs: Any) -> Any:
+        return tool_defs
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        return request_context
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        return await handler(args)
+
+    async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        return args
+
+    async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
+        return await handler(output)
+
+    async def before_output_process(self, ctx: Any, *, output_context: Any, output: Any) -> Any:
+        return output
+
+
 class PydanticAI(Adapter):
     name = framework = "pydantic-ai"
     distributions = ("pydantic-ai-slim",)
+    notes: ClassVar[Mapping[str, str]] = {"delegation": OWN_BRIDGE}
     delegations: ClassVar[Mapping[str, Call]] = {"an agent in a tool": Call("ask_helper", {"task": "clean up"})}
+    bare_helpers: ClassVar[Mapping[str, Any]] = {"an agent in a tool": "not seen"}
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> Agent[None, Any]:
         tools = [*plan.tools]
         if plan.helper is not None:
-            helper = self.build(plan.helper, options)
+            helper = self.build(plan.helper, plan.helper.choose_options(options))
 
             async def ask_helper(task: str) -> str:
                 """Let the helper do a task."""
                 return str((await helper.run(task)).output)
 
             tools.append(ask_helper)
+        return self.make_agent(plan, tools, [] if options is None else [self.make_bridge(options)])
+
+    def build_idle(self, plan: AgentPlan) -> Agent[None, Any]:
+        return self.make_agent(plan, plan.tools, [IdleCapability()])
+
+    @staticmethod
+    def make_agent(plan: AgentPlan, tools: Sequence[Any], capabilities: Sequence[Any]) -> Agent[None, Any]:
         return Agent(
             make_model(plan.script),
             name=plan.name,
             tools=tools,
             output_type=[str, DeferredToolRequests],
-            capabilities=[] if options is None else [self.make_bridge(options)],
+            capabilities=capabilities,
         )
 
     def make_bridge(self, options: Mapping[str, Any]) -> Any:

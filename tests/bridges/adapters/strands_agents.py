@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from strands import Agent, tool
+from strands.hooks import (
+    AfterInvocationEvent,
+    AfterToolsEvent,
+    AgentInitializedEvent,
+    BeforeInvocationEvent,
+    BeforeModelCallEvent,
+    BeforeToolCallEvent,
+    HookProvider,
+    HookRegistry,
+)
+from strands.middleware import ExecuteToolStage
 from strands.models import Model
 
 from tests.bridges.adapter import (
+    AS_TOOL_REFUSED,
     ASSISTANT,
     TOOL,
     USER,
@@ -57,6 +69,7 @@ class ScriptedModel(Model):
         raise NotImplementedError
 
     async def stream(self, messages: Any, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
+        await self.script.wait()
         move = self.script.next_move(read_messages(messages))
         yield {"messageStart": {"role": "assistant"}}
         if isinstance(move, str):
@@ -106,20 +119,45 @@ class Factory:
         return call_helper
 
 
+class IdleHooks(HookProvider):
+    """Does nothing at any event that the bridge has, and around tools."""
+
+    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+        registry.add_callback(
+            AgentInitializedEvent, lambda event: event.agent.add_middleware(ExecuteToolStage, self.call)
+        )
+        for event_type in (BeforeInvocationEvent, BeforeModelCallEvent, BeforeToolCallEvent, AfterToolsEvent):
+            registry.add_callback(event_type, self.see)
+        registry.add_callback(AfterInvocationEvent, self.see)
+
+    async def see(self, event: Any) -> None:
+        pass
+
+    async def call(self, context: Any, next_fn: Any) -> AsyncGenerator[Any, None]:
+        async for event in next_fn(context):
+            yield event
+
+
 class Strands(Adapter):
     name = framework = "strands-agents"
     distributions = ("strands-agents",)
+    notes: ClassVar[Mapping[str, str]] = {"delegation": AS_TOOL_REFUSED}
     delegations: ClassVar[Mapping[str, Call]] = {
         "an agent as a tool": Call("ask_helper", {"input": "clean up"}),
         "an agent in a tool": Call("call_helper", {"task": "clean up"}),
     }
+    bare_helpers: ClassVar[Mapping[str, Any]] = {"an agent as a tool": "refused", "an agent in a tool": "not seen"}
 
     def build(self, plan: AgentPlan, options: Mapping[str, Any] | None) -> Factory:
         hooks = [] if options is None else [self.make_bridge(options)]
-        factory = Factory(plan, hooks, self.build(plan.helper, options) if plan.helper is not None else None)
+        helper = None if plan.helper is None else self.build(plan.helper, plan.helper.choose_options(options))
+        factory = Factory(plan, hooks, helper)
         # What is refused when it is attached is refused now.
         factory.make()
         return factory
+
+    def build_idle(self, plan: AgentPlan) -> Factory:
+        return Factory(plan, [IdleHooks()], None)
 
     def make_bridge(self, options: Mapping[str, Any]) -> Any:
         from boathook.bridges.strands_agents import BoathookHooks
