@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from e2e.hosts import AGENTS, Place, agent
+from e2e.install import cache
 from e2e.scenes import SCENES, Do, Scene
 from e2e.server import Step
 
@@ -109,6 +110,9 @@ def main() -> int:
     given = parser.parse_args()
     if given.inside:
         return measure(given.host, given.rounds)
+    # There is no network inside.
+    for package in agent(given.host).packages:
+        cache().install(package)
     words = [sys.executable, "-m", "e2e.latency", "--host", given.host, "--rounds", str(given.rounds), "--inside"]
     return subprocess.run(["unshare", "-n", *words], check=False).returncode
 

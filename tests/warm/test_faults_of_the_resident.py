@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from boathook.warm.warm_folder import MAX_RESIDENTS, bind_socket, has_place, list_sockets, make_warm_folder
+from boathook.entry.warm_client import WarmEngineEnded
+from boathook.process.reaper import MARK_VARIABLE
+from boathook.warm.standby import fork_standby
+from boathook.warm.warm_folder import (
+    MAX_RESIDENTS,
+    bind_socket,
+    connect_socket,
+    has_place,
+    list_sockets,
+    make_warm_folder,
+)
 from tests.warm.warm_harness import PATIENCE_SECONDS, Client, TestResident, is_running, wait_until
 
 CALL = {"tool_name": "Shell", "tool_input": {"command": "make deploy"}}
 EVENT = ("--event", "PreToolUse")
 BLOCK = "echo no >&2; exit 2"
+ENDED = WarmEngineEnded.sentence
 # Notes each time that it runs.
 COUNTING = 'echo run >> "$HOME/runs"; '
 # Notes its own number, and stays.
@@ -63,6 +76,18 @@ def test_an_event_that_matches_nothing_takes_no_fork_and_a_block_is_on_record(pr
     # An event with a hook takes at least as long as the hook.
     assert status["seconds"]["forked"] > 0.05
     assert '"decision": "block"' in project.run("log", "--json").stdout
+
+
+def test_an_event_that_runs_does_not_count_until_it_is_over(project, own_client, resident):
+    project.write_hook("guard", script=f'while [ ! -e "{project.path}/go" ]; do sleep 0.01; done; {BLOCK}')
+    with own_client.start(*EVENT) as process:
+        process.stdin.write(json.dumps(CALL).encode())
+        process.stdin.close()
+        wait_until(lambda: resident.find_status()["running"] == 1, "the event")
+        assert resident.find_status()["forked"] == 0
+        (project.path / "go").touch()
+        assert process.wait(60) == 2
+    assert (resident.find_status()["forked"], resident.find_status()["seconds"]["forked"] > 0) == (1, True)
 
 
 def test_the_entry_asks_the_resident_only_if_its_command_has_the_word(project, resident, cold):
@@ -179,17 +204,41 @@ def test_a_client_that_is_killed_ends_its_hook(project, own_client, resident):
     wait_until(lambda: not has_accepted(resident), "the end of the event")
 
 
+@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_fork_that_is_ended_by_anything_but_its_client_is_a_broken_engine(project, own_client, number):
+def test_a_fork_that_is_ended_by_anything_but_its_client_is_a_broken_engine(project, own_client, resident, number):
     # To the hook it looks as if its engine were killed, and no signal was sent to the client.
     project.write_hook("kill", script=f"kill -{number} $PPID; exec sleep 5")
     broken = ("--broken", "2", "--repair", "start again")
-    python = Client(project)
-    for client, args in ((own_client, ()), (python, ("--engine", "warm"))):
-        code, out, err = client.run(CALL, *EVENT, *args, *broken)
-        assert (code, out) == (2, b"")
-        assert b"the warm engine ended before it answered" in err
-        assert err.endswith(b"Fix: start again\n")
+    for client, args in ((own_client, ()), (Client(project), ("--engine", "warm"))):
+        answer = _run_until_forked(client, resident, *EVENT, *args, *broken)
+        assert answer == (2, b"", ENDED.encode() + b". Fix: start again\n")
+
+
+def _run_until_forked(client: Client, resident: TestResident, *args: str) -> tuple[int, bytes, bytes]:
+    """Run an event until a fork has answered it: the client in Python gives up after 50 ms, on a busy machine perhaps too soon."""
+    answers = []
+
+    def has_forked() -> bool:
+        before = resident.find_status()["forked"]
+        answers.append(client.run(CALL, *args))
+        return bool(resident.find_status()["forked"] > before)
+
+    wait_until(has_forked, "an event that a fork answers")
+    return answers[-1]
+
+
+@pytest.mark.parametrize("form", ["2", '{"decision": "deny", "reason": "REASON"}'])
+def test_a_broken_engine_refuses_also_if_the_reader_of_its_answer_is_gone(project, own_client, form):
+    project.write_hook("kill", script="kill -9 $PPID; exec sleep 5")
+    reading, writing = os.pipe()
+    os.close(reading)
+    streams = {"stdout": writing, "stderr": writing, "restore_signals": True}
+    with own_client.start(*EVENT, "--broken", form, **streams) as process:
+        os.close(writing)
+        process.stdin.write(json.dumps(CALL).encode())
+        process.stdin.close()
+        assert process.wait(PATIENCE_SECONDS) == 2
 
 
 def test_a_killed_fork_is_refused_in_the_form_that_the_command_has(project, own_client):
@@ -212,7 +261,7 @@ def test_a_caller_that_sends_nothing_does_not_hold_up_others(project, own_client
 def test_a_caller_without_one_of_the_three_streams_takes_the_cold_path(project, own_client, cold, resident, closed):
     project.write_hook("guard", script=BLOCK)
     closing = ("sh", "-c", f'exec "$@" {closed}{"<" if closed == 0 else ">"}&-', "sh")
-    answers = [client.run(CALL, *EVENT, *flags, before=closing) for client, flags in ((own_client, ()), (cold, ()))]
+    answers = [client.run(CALL, *EVENT, before=closing) for client in (own_client, cold)]
     assert answers[0] == answers[1]
     assert resident.count_events() == 0
 
@@ -228,9 +277,11 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_an_environment_of_five_megabytes_arrives(project, own_client, cold, resident):
-    project.write_hook("look", script="env | wc -c >&2; exit 2", fields={"env": "[BIG_49]"})
+    project.write_hook(
+        "look", script=f"env | grep -v ^{MARK_VARIABLE}= | wc -c >&2; exit 2", fields={"env": "[BIG_49]"}
+    )
     before = (sys.executable, "-c", BIG_ENVIRONMENT)
-    answers = [client.run(CALL, *EVENT, *flags, before=before) for client, flags in ((own_client, ()), (cold, ()))]
+    answers = [client.run(CALL, *EVENT, before=before) for client in (own_client, cold)]
     assert answers[0] == answers[1]
     assert resident.count_events() == 1
 
@@ -278,7 +329,8 @@ def test_with_anything_else_in_the_place_of_the_socket_the_cold_path_answers(pro
     project.write_hook("guard", script=BLOCK)
     damage(resident)
     assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
-    project.write_hooks_toml("user", "[hooks]\n")
+    (record,) = [json.loads(line) for line in project.run("log", "--json").stdout.splitlines()]
+    assert (record["decision"], record["path"]) == ("block", "cold")
 
 
 def _listen_as(folder: Path, name: str, user: int) -> int:
@@ -383,6 +435,21 @@ def test_without_descriptors_the_cold_path_answers_and_the_resident_stays(projec
     _limit(resident, resource.RLIMIT_NOFILE, 1024)
     assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
     assert resident.process.poll() is None
+    wait_until(
+        lambda: _count_children(resident) == resident.find_status()["waiting_forks"], "no child but those that wait"
+    )
+
+
+def test_a_fork_without_a_handle_is_ended_and_leaves_no_zombie(monkeypatch):
+    def fail(_: int) -> int:
+        raise OSError(errno.EMFILE, "no descriptor is left")
+
+    monkeypatch.setattr(os, "pidfd_open", fail)
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    before = children.read_text()
+    with pytest.raises(OSError, match="no descriptor"):
+        fork_standby(can_report=False)
+    assert children.read_text() == before
 
 
 @pytest.mark.ordinary_user
@@ -407,9 +474,11 @@ def test_a_fork_that_fails_means_the_cold_path(project, own_client, resident):
 
 def test_a_standby_that_is_killed_is_replaced(project, own_client, resident):
     project.write_hook("guard", script=BLOCK)
-    children = Path(f"/proc/{resident.process.pid}/task/{resident.process.pid}/children")
-    for pid in children.read_text().split():
+    wait_until(lambda: resident.find_status()["waiting_forks"] == 2, "forks that wait")
+    children = Path(f"/proc/{resident.process.pid}/task/{resident.process.pid}/children").read_text().split()
+    for pid in children:
         os.kill(int(pid), signal.SIGKILL)
+    assert children
     assert own_client.run(CALL, *EVENT, "--broken", "2")[0] == 2
     assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
 
@@ -424,6 +493,78 @@ def test_it_ends_on_a_signal_and_leaves_nothing_behind(project, resident):
     assert resident.end() == 0
     assert list((project.state / "warm").iterdir()) == []
     wait_until(lambda: not any(is_running(int(pid)) for pid in children), "the end of the forks")
+
+
+def test_it_ends_if_nothing_happens_for_a_while_and_not_before(project, patient_client):
+    project.write_hook("stay", script=STAYING)
+    resident = TestResident(project.state, "--idle", "3")
+    with Client(project, patient_client).start(*EVENT) as process:
+        process.stdin.write(json.dumps(CALL).encode())
+        process.stdin.close()
+        read_hook_pid(project)
+        is_there = resident.find_status()
+        process.terminate()
+    assert is_there
+    assert resident.process.wait(PATIENCE_SECONDS) == 0
+    assert list((project.state / "warm").iterdir()) == []
+
+
+def test_it_does_nothing_while_it_ends_but_waits_for_its_last_caller(project, own_client, resident):
+    project.write_hook("guard", script=BLOCK)
+    with own_client.start(*EVENT) as silent:
+        wait_until(lambda: has_accepted(resident), "an accepted caller")
+        resident.process.terminate()
+        wait_until(lambda: not list((project.state / "warm").iterdir()), "the end of its socket")
+        # One that asks again and again would never wait.
+        wait_until(lambda: _is_asleep(resident), "a resident that waits")
+        out, err = silent.communicate(json.dumps(CALL).encode(), PATIENCE_SECONDS)
+    assert (silent.returncode, out, err) == (2, b"", b"no\n")
+    assert resident.process.wait(PATIENCE_SECONDS) == 0
+
+
+def _is_asleep(resident: TestResident) -> bool:
+    """Whether a resident has waited in one go for a while: the number of its switches stays the same."""
+    status = Path(f"/proc/{resident.process.pid}/status")
+
+    def count_switches() -> list[str]:
+        return [
+            line for line in status.read_text().splitlines() if "ctxt_switches" in line or line.startswith("State:")
+        ]
+
+    before = count_switches()
+    time.sleep(0.05)
+    return "S (sleeping)" in before[0] and count_switches() == before
+
+
+def test_a_resident_with_more_callers_than_it_can_accept_is_not_replaced(tmp_path):
+    folder = make_warm_folder(str(tmp_path))
+    listener = bind_socket(folder, "boot0000-1.socket", 0)
+    waiting = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            waiting.append(connect_socket(folder, "boot0000-1.socket"))
+    accepting = threading.Thread(target=_answer_later, args=(listener,))
+    accepting.start()
+    assert not has_place(folder, "boot0000-1.socket")
+    accepting.join()
+    assert list_sockets(folder) == ["boot0000-1.socket"]
+    for one in (*waiting, listener):
+        one.close()
+    os.close(folder)
+
+
+def _answer_later(listener: socket.socket) -> None:
+    """Be busy for a moment, and then answer until a caller asks something."""
+    time.sleep(0.3)
+    listener.settimeout(PATIENCE_SECONDS)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(0.1)
+            with contextlib.suppress(TimeoutError):
+                if connection.recv(256):
+                    connection.send(b"{}")
+                    return
 
 
 def test_it_ends_when_hooks_toml_changes_and_the_event_is_answered_by_the_new_rules(project, own_client, resident):
@@ -463,7 +604,13 @@ def test_a_crowd_and_many_events_leave_no_process_descriptor_or_memory_behind(pr
 
 
 def _count_handles(resident: TestResident) -> int:
-    return len(os.listdir(f"/proc/{resident.process.pid}/fd"))
+    """Return how many handles the resident has, without those of forks that wait: two each."""
+    while True:
+        forks = resident.find_status()["waiting_forks"]
+        count = len(os.listdir(f"/proc/{resident.process.pid}/fd"))
+        # A fork may have been made, or have ended, before the handles were counted.
+        if resident.find_status()["waiting_forks"] == forks:
+            return count - 2 * forks
 
 
 def _count_children(resident: TestResident) -> int:
@@ -473,7 +620,7 @@ def _count_children(resident: TestResident) -> int:
 def _send_crowds(client: Client, resident: TestResident, *, crowds: int, size: int) -> None:
     """Send many events at once, some of which match; what is left must not grow."""
     calls = [CALL, {"tool_name": "Shell", "tool_input": {"command": "ls"}}]
-    before, handles = 0, _count_handles(resident) - 2 * resident.find_status()["waiting_forks"] + 1
+    before, handles = 0, _count_handles(resident) + 1
     for _ in range(crowds):
         running = [(call, client.start(*EVENT)) for call in calls * (size // 2)]
         for call, process in running:
@@ -487,8 +634,8 @@ def _send_crowds(client: Client, resident: TestResident, *, crowds: int, size: i
         wait_until(lambda: resident.find_status()["running"] == 0, "the end of all events")
         memory = int(Path(f"/proc/{resident.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
         before = before or memory
-    # Each fork that waits has two; those that were dismissed are still ending.
-    wait_until(lambda: _count_handles(resident) - 2 * resident.find_status()["waiting_forks"] <= handles, "closing")
+    # Forks that were dismissed are still ending.
+    wait_until(lambda: _count_handles(resident) <= handles, "closing")
     wait_until(lambda: _count_children(resident) == resident.find_status()["waiting_forks"], "the end of forks")
     assert memory - before < 4 << 20
 

@@ -6,12 +6,16 @@ import json
 import os
 import random
 import shutil
+import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
 
+from boathook.catalog_cache.format import is_fresh
 from boathook.entry import warm_start
+from boathook.warm import source_watch
 from boathook.warm.source_watch import SourceWatch
 from tests.warm.warm_harness import PACKAGE, Client, TestResident, wait_for_age
 
@@ -100,8 +104,30 @@ def test_a_start_in_the_future_does_not_keep_a_resident_from_starting(tmp_path, 
 
 def test_a_resident_that_started_before_its_modules_were_written_answers_no_one():
     newest = max(path.stat().st_ctime for path in PACKAGE.rglob("*.py"))
-    assert SourceWatch("", newest + 10).is_current()
-    assert not SourceWatch("", newest - 3600).is_current()
+    assert SourceWatch([], time.time() + 10).is_current()
+    assert not SourceWatch([], newest - 3600).is_current()
+
+
+@pytest.mark.parametrize("has_library", [True, False])
+def test_a_changed_library_of_others_is_noticed(tmp_path, monkeypatch, has_library):
+    path = tmp_path / "library.py"
+    path.write_text("one = 1\n")
+    library = types.ModuleType("library")
+    library.__file__ = str(path)
+    monkeypatch.setitem(sys.modules, "library", library)
+    # In place of the library in C, which only some machines can build.
+    packed = []
+
+    def pack_looks(watch):
+        packed.extend(watch)
+        return lambda: is_fresh(watch)
+
+    watch = SourceWatch([], time.time() + 10, pack_looks if has_library else None)
+    monkeypatch.setattr(source_watch, "_ALL_SECONDS", 0.0)
+    assert watch.is_current()
+    path.write_text("one = 11\n")
+    assert not watch.is_current()
+    assert bool(packed) == has_library
 
 
 # Another version under it.

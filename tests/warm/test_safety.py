@@ -6,23 +6,23 @@ import contextlib
 import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from boathook.entry.surroundings import (
-    KEY_HANDLE,
-    KEY_PREFIX,
-    PROTOCOL,
     find_session_keyring,
     open_own_process,
     read_surroundings,
 )
 from boathook.warm.caller_facts import CallerEnvironment
 from boathook.warm.mount_watch import MountWatch, find_doubtful_points
+from boathook.warm.resident import Resident
 from tests.warm.warm_harness import COLD, PATIENCE_SECONDS, Client, TestResident, compile_client, wait_until
 
 EVENT = ("--event", "PreToolUse")
@@ -165,29 +165,43 @@ def test_with_a_mask_that_allows_nothing_the_answer_is_the_same_and_a_resident_c
 # What a caller does to the resident.
 
 
-# A client that connects, leaves its connection to a child, and ends; the child sends the key and prints the answer.
+# Lets the client leave its connection to a child, and end.
 LEAVING = """
-import os, socket, sys, time
-connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-handle = os.open(sys.argv[-3], os.O_PATH)
-connection.connect(f"/proc/self/fd/{handle}/{sys.argv[-2]}")
-parent = os.getpid()
-if os.fork(): os._exit(0)
-while os.getppid() == parent: time.sleep(0.01)
-connection.send(sys.argv[-1].encode())
-connection.settimeout(60)
-os.write(1, b"answer " + connection.recv(16))
+#define _GNU_SOURCE
+#include <sys/socket.h>
+#include <unistd.h>
+static int connect_and_leave(int handle, const struct sockaddr *address, socklen_t size) {
+    int error = connect(handle, address, size);
+    if (!error && fork()) _exit(0);
+    return error;
+}
+#define connect connect_and_leave
 """
 
 
-def test_a_process_that_has_ended_is_not_taken_for_the_caller(project, resident):
-    key = os.readlink(f"/proc/{resident.process.pid}/fd/{KEY_HANDLE}").removeprefix("/memfd:" + KEY_PREFIX)[:32]
-    words = [*(str(resident.socket_path.parent), resident.socket_path.name), f"{PROTOCOL.decode()} {key}"]
-    # The parent is waited for here, so its number is free when the child asks.
-    with subprocess.Popen([sys.executable, "-c", LEAVING, *words], stdout=subprocess.PIPE) as process:
-        process.wait(PATIENCE_SECONDS)
-        assert process.stdout.read() == b"answer "
-    assert sum(resident.find_status()["refused"].values()) == 1
+def test_a_process_that_has_ended_is_not_taken_for_the_caller(project, resident, tmp_path):
+    project.write_hook("guard", script=BLOCK)
+    header = tmp_path / "leaving.h"
+    header.write_text(LEAVING)
+    client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-include", str(header)))
+    os.kill(resident.process.pid, signal.SIGSTOP)
+    try:
+        with client.start(*EVENT) as process:
+            # It is waited for here, so its number is free when the resident looks at it.
+            assert process.wait(PATIENCE_SECONDS) == 0
+            os.kill(resident.process.pid, signal.SIGCONT)
+            process.stdin.write(json.dumps(CALL).encode())
+            process.stdin.close()
+            assert process.stderr.read() == b"no\n"
+    finally:
+        os.kill(resident.process.pid, signal.SIGCONT)
+    assert resident.count_events() == 0
+    (reason,) = resident.find_status()["refused"]
+    assert reason in (
+        "the caller has ended",
+        "/proc cannot be read: No such file or directory",
+        "/proc cannot be read: No such process",
+    )
 
 
 # Lets the client send more after go, and then close its side.
@@ -285,8 +299,32 @@ def test_an_event_about_a_file_system_that_may_hang_is_not_looked_at_by_the_resi
     assert watch.may_hang("/mnt/a b/project", b"")
     assert watch.may_hang("/", b'{"command": "cat /mnt/a b/file"}')
     assert watch.may_hang("/", rb'{"command": "cat \/run\/user\/1\/doc\/x"}')
+    assert watch.may_hang("/", rb'{"command": "cat /mnt/a\u0020b/file"}')
     # The resident itself lives in /home.
     assert not watch.may_hang("/home/me", b'{"command": "ls /home /mnt"}')
+
+
+class ChangeOnce:
+    """Reports something once, as the kernel reports a change of the mounts."""
+
+    def __init__(self, handle: int) -> None:
+        self.reports = [[], [(handle, select.POLLPRI)]]
+
+    def register(self, *_: int) -> None:
+        return
+
+    def poll(self, _: float) -> list[tuple[int, int]]:
+        return self.reports.pop(0) if self.reports else []
+
+
+def test_a_change_that_is_reported_while_forks_are_made_is_not_lost(monkeypatch):
+    resident = Resident.__new__(Resident)
+    changes: list[str] = []
+    resident._poll, resident._handlers = ChangeOnce(7), {7: lambda: changes.append("mounts")}
+    monkeypatch.setattr(resident, "_lacks_standbys", lambda: True)
+    resident._pool = SimpleNamespace(retry_seconds=0.0, improve=lambda: None)
+    resident._fill_standbys()
+    assert changes == ["mounts"]
 
 
 class HangingFolder:
@@ -319,7 +357,7 @@ def test_a_folder_that_hangs_stops_no_other_caller(project, own_client, resident
         hanging = own_client.start(*EVENT)
         hanging.stdin.write(json.dumps(call).encode())
         hanging.stdin.close()
-        wait_until(lambda: resident.find_status().get("forked") == 1, "an event that hangs")
+        wait_until(lambda: resident.find_status().get("running") == 1, "an event that hangs")
         assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
         assert resident.find_status()["running"] == 1
     finally:

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,22 @@ def test_a_cold_run_starts_it_where_it_is_on(project, state, patient_client):
     assert resident.forked == 1
     records = [json.loads(line) for line in project.run("log", "--json", "--state", state).stdout.splitlines()]
     (record,) = [one for one in records if one.get("path") == "warm"]
-    assert " ms, by the warm engine" in project.run("why", record["id"], "--state", state).stdout
+    why = project.run("why", record["id"], "--state", state).stdout
+    assert f"; the agent waited on the warm path for {record['waited_ms']} ms" in why
+    assert f"{record['waited_ms']} ms warm" in project.run("log", "--state", state).stdout
+
+
+@pytest.mark.parametrize("way", ["cold", "warm"])
+def test_a_record_has_the_time_that_the_agent_waited_since_its_command_was_started(project, request, way):
+    project.write_hook("guard")
+    client = request.getfixturevalue(way)
+    slow_start = ("/bin/sh", "-c", 'sleep 0.5; exec "$@"', "sh")
+    assert client.run(CALL, "--trust-all", *EVENT, before=slow_start)[0] == 0
+    (record,) = [
+        json.loads(line) for line in project.run("log", "--json", "--state", str(project.state)).stdout.splitlines()
+    ]
+    # The kernel keeps the start of a process in steps of 10 ms.
+    assert (record["path"], record["waited_ms"] >= max(490, record["ms"] - 1)) == (way, True)
 
 
 @pytest.mark.parametrize(
@@ -77,12 +93,47 @@ def test_the_commands_start_show_and_stop_it(project, state):
     assert "no warm engine runs" in project.run("warm", "status").stdout
     started = project.run("warm", "start")
     assert (started.returncode, started.stderr) == (0, "")
+    assert "No installed command asks it" in started.stdout
     (resident,) = list_residents(state)
-    assert f"process {resident.pid}" in project.run("warm", "status").stdout
+    # One that is there already is asked, and that is no event.
+    assert project.run("warm", "start").returncode == 0
+    status = project.run("warm", "status").stdout
+    assert (f"process {resident.pid}: answered 0 events" in status, "Left to the cold path" in status) == (True, False)
+    assert "No installed command asks it" in status
     assert "warm engine" in project.run("doctor").stdout
     assert str(resident.pid) in project.run("warm", "stop").stdout
     wait_until(lambda: not os.path.exists(f"/proc/{resident.pid}") or not list_residents(state), "its end")
     wait_until(lambda: not os.path.exists(f"{state}/warm") or not os.listdir(f"{state}/warm"), "its files are gone")
+
+
+def test_where_it_cannot_run_every_command_names_the_reason(project, state):
+    project.write_hooks_toml("user", ON)
+    words = ["setarch", "-R", sys.executable, "-m", "boathook"]
+    env = make_environment(project, CI="")
+    for command in (
+        ["warm", "start"],
+        ["warm", "status"],
+        ["setup", "--yes", "--warm", "--agent", "claude"],
+        ["doctor"],
+    ):
+        done = subprocess.run([*words, *command], capture_output=True, text=True, cwd=project.path, env=env)
+        assert "it cannot run here: this process has a personality" in done.stdout or (
+            "the warm engine cannot run here: this process has a personality" in done.stderr
+        ), (command, done)
+    assert "warning warm engine" in done.stdout, done.stdout
+
+
+def test_only_installed_commands_that_ask_it_count(project, state):
+    project.write_hooks_toml("user", ON)
+    assert project.run("install", "codex", "--yes", "--state", state).returncode == 0
+    assert "No installed command" not in project.run("warm", "status", "--state", state).stdout
+    (path,) = (path for path in project.home.rglob("*") if path.is_file() and "--engine warm" in read_loosely(path))
+    path.write_text(path.read_text().replace("--engine warm", "--engine cold"))
+    assert "No installed command asks it" in project.run("warm", "status", "--state", state).stdout
+
+
+def read_loosely(path: Path) -> str:
+    return path.read_text(errors="replace")
 
 
 def test_it_is_not_for_continuous_integration(project):

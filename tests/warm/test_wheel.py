@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from boathook.entry.surroundings import PROTOCOL
-from hatch_build import WITHOUT_CLIENT_VARIABLE, build_client
+from hatch_build import WITHOUT_CLIENT_VARIABLE, build_stamps, build_warm_parts
 from tests.warm.warm_harness import PACKAGE, Client, TestResident, wait_for_age, wait_until
 
 ROOT = Path(__file__).parent.parent.parent
+# It writes a line to the file that comes after -o.
+MAKES_NO_PROGRAM = '#!/bin/sh\nuntil [ "$1" = -o ]; do shift; done\necho > "$2"\n'
 CALL = {"tool_name": "Shell", "tool_input": {"command": "ls"}}
 
 
@@ -51,6 +53,8 @@ def test_with_a_compiler_the_wheel_is_for_this_machine_and_has_a_client_that_wor
     python = install_wheel(wheel, tmp_path / "environment")
     (client,) = (tmp_path / "environment").glob("lib/python*/site-packages/boathook/warm/client")
     assert subprocess.run([str(client), "--version"], capture_output=True).stdout == PROTOCOL + b"\n"
+    code = "from boathook.warm.stamps import load_stamps_library; print(load_stamps_library() is not None)"
+    assert subprocess.run([python, "-c", code], capture_output=True, text=True).stdout == "True\n"
     project.write_hook("guard", script="echo no >&2; exit 2")
     wait_for_age(client.parent.parent)
     resident = TestResident(project.state, package=client.parent.parent, python=python)
@@ -70,13 +74,13 @@ def test_with_a_compiler_the_wheel_is_for_this_machine_and_has_a_client_that_wor
 def test_without_a_compiler_the_wheel_is_pure_and_python_asks_the_warm_engine(project, tmp_path):
     wheel = build_wheel(tmp_path / "dist", **{WITHOUT_CLIENT_VARIABLE: "1"})
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert "boathook/warm/client" not in zipfile.ZipFile(wheel).namelist()
+    assert {"boathook/warm/client", "boathook/warm/stamps"}.isdisjoint(zipfile.ZipFile(wheel).namelist())
     python = install_wheel(wheel, tmp_path / "environment")
     project.write_hook("guard", script="echo no >&2; exit 2")
     assert answer_event(python, "", project) == (2, b"", b"no\n")
 
 
-@pytest.mark.parametrize("compiler", ["", "#!/bin/sh\nexit 1\n", '#!/bin/sh\necho > "$5"\n'])
+@pytest.mark.parametrize("compiler", ["", "#!/bin/sh\nexit 1\n", MAKES_NO_PROGRAM])
 def test_a_compiler_that_is_missing_fails_or_makes_nothing_that_runs_leaves_no_file(tmp_path, monkeypatch, compiler):
     if compiler:
         (tmp_path / "cc").write_text(compiler)
@@ -84,5 +88,6 @@ def test_a_compiler_that_is_missing_fails_or_makes_nothing_that_runs_leaves_no_f
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv(WITHOUT_CLIENT_VARIABLE, raising=False)
     (tmp_path / "out").mkdir()
-    assert not build_client(PACKAGE / "warm/client.c", tmp_path / "out/client")
+    assert build_warm_parts(PACKAGE / "warm", tmp_path / "out") == []
+    assert not build_stamps(PACKAGE / "warm/stamps.c", tmp_path / "out/stamps")
     assert list((tmp_path / "out").iterdir()) == []

@@ -17,7 +17,8 @@ def patient_client(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def shared_resident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestResident]:
-    resident = TestResident(tmp_path_factory.mktemp("resident"))
+    # A long test may have a resident of its own for so long that this one would be idle.
+    resident = TestResident(tmp_path_factory.mktemp("resident"), "--idle", "86400")
     yield resident
     assert resident.end() == 0
     assert list((resident.state / "warm").iterdir()) == []

@@ -104,6 +104,7 @@ class TestResident:
         try:
             for name in list_sockets(folder):
                 with connect_socket(folder, name) as connection:
+                    # Longer than `ask_socket`: the machine may be busy.
                     connection.settimeout(PATIENCE_SECONDS)
                     connection.send(ASK_STATUS)
                     return json.loads(connection.recv(1 << 16) or b"{}")

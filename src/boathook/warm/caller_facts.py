@@ -18,7 +18,7 @@ from boathook.process.supervisor import HOOK_ENTRY
 
 _MAX_ENVIRON_BYTES = 16 << 20
 _FIRST_ENVIRON_BYTES = 1 << 14
-_LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+CALLER_LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 # A fresh interpreter would load other libraries or allocate in another way.
 _LOADER_VARIABLES = (b"LD_", b"MALLOC_", b"GLIBC_TUNABLES")
 _PLAIN_LOCALES = (b"", b"C", b"POSIX")
@@ -28,7 +28,7 @@ _COERCED_LOCALE = bytes(os.environb.get(b"LC_CTYPE", b""))
 _MEMORY_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 # The C library keeps these for itself, so a fork cannot block them. They are ignored in what its posix_spawn starts, which means
 # nothing: no other program sends them.
-_LIBRARY_SIGNALS = (32, 33)
+LIBRARY_SIGNALS = (32, 33)
 
 
 class CallerRefused(Exception):
@@ -149,7 +149,7 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
         raise CallerRefused("other surroundings (namespaces, cgroup, rights, scheduling)")
     args = _find_arguments(read_process_file(process, "cmdline", _MAX_ENVIRON_BYTES))
     blocked, ignored = _list_signals(_find_line(status, b"SigBlk")), _list_signals(_find_line(status, b"SigIgn"))
-    if any(number in blocked for number in _LIBRARY_SIGNALS):
+    if any(number in blocked for number in LIBRARY_SIGNALS):
         raise CallerRefused("signals that the C library keeps for itself are blocked")
     limits = _read_limits(pid)
     # The name alone: to open a folder may take for ever, if its file system hangs.
@@ -234,7 +234,7 @@ def _list_signals(mask: bytes) -> tuple[int, ...]:
 
 def _read_limits(pid: int) -> tuple[tuple[int, tuple[int, int]], ...]:
     """Return the limits of a caller; what is above our own cannot be taken over."""
-    limits = tuple((which, resource.prlimit(pid, which)) for which in _LIMITS)
+    limits = tuple((which, resource.prlimit(pid, which)) for which in CALLER_LIMITS)
     for which, (soft, hard) in limits:
         if which in _MEMORY_LIMITS and soft != resource.RLIM_INFINITY:
             raise CallerRefused("a limit of memory")

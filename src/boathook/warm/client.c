@@ -2,6 +2,7 @@
    PYTHON -I -S .../entry/hook_entry.py ARGUMENTS. It asks the resident to answer, and becomes the cold command if nobody
    accepts; until then it reads nothing of the input. entry/surroundings.py and entry/warm_client.py do the same in Python. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -265,6 +266,15 @@ static const char *find_option(char **words, const char *name, const char *missi
     return missing;
 }
 
+/* Whether anybody may listen in a folder: without, nothing else is to be looked at. */
+static int has_socket(int folder) {
+    int handle = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
+    DIR *names = handle < 0 ? NULL : fdopendir(handle);
+    for (struct dirent *entry; names && !found && (entry = readdir(names));) found = !!strstr(entry->d_name, ".socket");
+    if (names) closedir(names);
+    return found;
+}
+
 /* Return a connection over which the resident has offered to answer, or -1. */
 static int ask_resident(char **cold) {
     static struct text own;
@@ -279,6 +289,7 @@ static int ask_resident(char **cold) {
     snprintf(folder_path, sizeof folder_path, "%s/warm", state);
     int folder = open(folder_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 || fstat(folder, &found) || found.st_uid != geteuid() || found.st_mode & 077) return -1;
+    if (!has_socket(folder)) return -1;
     int self = open_own_process();
     if (self < 0) return -1;
     add_surroundings(&own, self);
@@ -328,6 +339,8 @@ static void print_json(const char *text) {
 /* Answer as entry/hook_entry.py does if the engine is broken: the command has the form of the answer. */
 static _Noreturn void answer_broken(char **cold, const char *cause) {
     char reason[4096];
+    /* Who reads may be gone: an end by a signal is approval to some agents. */
+    signal(SIGPIPE, SIG_IGN);
     const char *answer = find_option(cold, "--broken", "2");
     const char *fix = find_option(cold, "--repair", "install boathook again");
     int refuses = !strcmp(answer, "2") || strstr(answer, "\"deny\"") || strstr(answer, "\"cancel\"");

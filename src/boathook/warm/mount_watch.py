@@ -39,6 +39,9 @@ class MountWatch:
         """Whether an event in a folder may be about files on such a file system. Links that lead there are not seen."""
         if not self._points:
             return False
+        # Any path can be written like this.
+        if b"\\u" in data:
+            return True
         path, text = os.fsencode(folder), data.replace(b"\\/", b"/")
         return any(is_below(path, point) or point in text for point in self._points)
 

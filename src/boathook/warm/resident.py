@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import socket
-import stat
 import sys
 import time
 from contextlib import suppress
@@ -20,8 +19,9 @@ from typing import TYPE_CHECKING
 from boathook.entry.fast_path import find_answer, read_fast_options
 from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
 from boathook.warm.caller_facts import CallerRefused, examine_caller, is_own_user
+from boathook.warm.caller_streams import HandOver, read_now, write_now
 from boathook.warm.mount_watch import MountWatch
-from boathook.warm.standby import EventInput, fork_standby
+from boathook.warm.standby_pool import StandbyPool
 from boathook.warm.warm_folder import identify_socket, remove_socket
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from boathook.entry.options import Options
     from boathook.warm.caller_facts import CallerFacts
-    from boathook.warm.page_copies import Ranges
     from boathook.warm.source_watch import SourceWatch
     from boathook.warm.standby import Standby
 
@@ -37,20 +36,14 @@ IDLE_SECONDS = 15 * 60.0
 BACKLOG = 128
 _MAX_CALLERS = 64
 _HANDLES_PER_CALLER = 8
-# The first event of a project has no compiled catalogue yet, so it writes to other memory.
-_ASKED_FORKS = 2
-_READY_STANDBYS, _MAX_STANDBYS = 2, 8
+# How long nothing may have happened before forks are prepared for later: the agent is about to read an answer.
+_CALM_MS = 3.0
 # How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
 _CHECK_SECONDS = 60.0
 _SCARCITY_SECONDS = 0.02
-_READ_BYTES = 1 << 16
 # What is longer is read, and judged, by a fork.
 _MAX_DATA_BYTES = 1 << 20
-
-
-class HandOver(Exception):
-    """The input cannot be read here without waiting."""
 
 
 class WarmCaller:
@@ -61,6 +54,8 @@ class WarmCaller:
         self.deadline = time.monotonic() + _GREETING_SECONDS
         self.streams: list[int] = []
         self.facts: CallerFacts | None = None
+        # Why a fork cannot stand in for it.
+        self.refusal = ""
         self.standby: Standby | None = None
         self.options: Options | None = None
         self.data = b""
@@ -81,9 +76,17 @@ class WarmCaller:
 
 class Resident:
     def __init__(
-        self, listener: socket.socket, folder: int, name: str, key: bytes, watch: SourceWatch, surroundings: bytes
+        self,
+        listener: socket.socket,
+        folder: int,
+        name: str,
+        key: bytes,
+        watch: SourceWatch,
+        surroundings: bytes,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._listener, self._folder, self._name, self._key, self._watch = listener, folder, name, key, watch
+        self._idle_seconds = idle_seconds
         # Those of the moment are compared by the client.
         self._surroundings = surroundings
         self._mounts = MountWatch(sys.executable, os.readlink(f"/proc/self/fd/{folder}"))
@@ -91,15 +94,12 @@ class Resident:
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], None]] = {}
         self._callers: dict[int, WarmCaller] = {}
-        self._free: list[Standby] = []
-        # The memory that forks write to; the first ones say which it is.
-        self._pages: Ranges = []
-        self._forks_to_ask = _ASKED_FORKS
+        self._pool = StandbyPool(self._register, self._unregister, self._finish)
         self._is_ending = False
         self._last_event = self._last_look = time.monotonic()
         self._started = time.time()
+        # The events that are over, and how long they took in all: from the client's go to the end.
         self._counts = {"answered": 0, "forked": 0}
-        # How long they took, in all: from the client's go to the end.
         self._seconds = {"answered": 0.0, "forked": 0.0}
         self._refusals: dict[str, int] = {}
         self._max_callers = _find_max_callers()
@@ -113,15 +113,21 @@ class Resident:
         self._register(self._mounts.handle, select.POLLPRI, self._mounts.refresh)
         try:
             while not self._is_ending or self._callers:
-                self._fill_standbys()
-                for handle, _ in self._poll.poll(self._find_wait_ms()):
-                    if handler := self._handlers.get(handle):
-                        handler()
+                has_worked = self._handle_events(self._find_wait_ms())
                 self._check_time()
+                if not has_worked or not self._pool.free_count:
+                    self._fill_standbys()
         finally:
             self._end()
-            for standby in self._free:
-                standby.close()
+            self._pool.close()
+
+    def _handle_events(self, wait_ms: float) -> bool:
+        """Wait for something to happen, and do what it asks for; False if nothing happened."""
+        events = self._poll.poll(wait_ms)
+        for handle, _ in events:
+            if handler := self._handlers.get(handle):
+                handler()
+        return bool(events)
 
     def _catch_signals(self) -> None:
         for end in self._wakeup:
@@ -140,8 +146,10 @@ class Resident:
             self._poll.unregister(handle)
 
     def _find_wait_ms(self) -> float:
+        if self._lacks_standbys():
+            return max(_CALM_MS, self._pool.retry_seconds * 1000)
         is_greeting = any(not caller.is_running and caller.standby is None for caller in self._callers.values())
-        return (_GREETING_SECONDS if is_greeting else _CHECK_SECONDS) * 1000
+        return min(_GREETING_SECONDS if is_greeting else _CHECK_SECONDS, self._idle_seconds) * 1000
 
     def _check_time(self) -> None:
         now = time.monotonic()
@@ -149,7 +157,7 @@ class Resident:
             # Who was made an offer may have said go by now: only its end is a reason to forget it.
             if now > caller.deadline and caller.standby is None and not caller.is_running:
                 self._refuse(caller, "the caller did not say what it wants")
-        is_idle = now - self._last_event > IDLE_SECONDS and not self._callers
+        is_idle = now - self._last_event > self._idle_seconds and not self._callers
         # After an upgrade no caller comes any more, because the name of the socket is another one.
         is_due = now - self._last_look > _CHECK_SECONDS / 2
         self._last_look = now if is_due else self._last_look
@@ -164,37 +172,25 @@ class Resident:
         self._is_ending = True
         if identify_socket(self._folder, self._name) == self._identity:
             remove_socket(self._folder, self._name)
+        # The signal that ended it can be read for ever.
+        self._unregister(self._wakeup[0].fileno())
         self._unregister(self._listener.fileno())
         self._listener.close()
 
     # Forks
 
     def _fill_standbys(self) -> None:
-        """Fork one process in advance if nothing else is to be done: it would take the processor from an event that is answered."""
-        is_busy = bool(self._free and self._callers)
-        if self._is_ending or is_busy or len(self._free) >= _READY_STANDBYS or self._poll.poll(0):
-            return
-        with suppress(OSError):
-            self._free.append(self._fork())
+        """Prepare forks while nothing else is to be done: they would take the processor from an event that is answered."""
+        # What has happened is handled here, too: the kernel reports a change of the mounts only once.
+        while self._lacks_standbys() and not self._pool.retry_seconds and not self._handle_events(0):
+            self._pool.improve()
 
-    def _fork(self) -> Standby:
-        # The newest is used next. Only that one has copies: they are five megabytes.
-        standby = fork_standby(self._pages if self._free else [])
-        self._register(standby.pidfd, select.POLLIN, lambda: self._reap(standby))
-        return standby
+    def _lacks_standbys(self) -> bool:
+        is_busy = self._is_ending or (self._pool.free_count and self._callers)
+        return not is_busy and not self._pool.is_complete
 
-    def _reap(self, standby: Standby) -> None:
-        ended, status = os.waitpid(standby.pid, os.WNOHANG)
-        if not ended:
-            return
-        self._unregister(standby.pidfd)
-        pages = standby.read_pages()
-        # A fork that has copies already would not name them, so there are none until the last one was asked.
-        if not self._forks_to_ask:
-            self._pages = pages or self._pages
-        standby.close()
-        if standby in self._free:
-            self._free.remove(standby)
+    def _finish(self, standby: Standby, status: int) -> None:
+        """Tell the caller of a fork that has ended how it ended."""
         caller = next((one for one in self._callers.values() if one.standby is standby), None)
         if caller is None:
             return
@@ -202,7 +198,7 @@ class Resident:
         if caller.facts is not None:
             # It was ended before it had anything to do.
             with suppress(OSError):
-                caller.standby = self._fork()
+                caller.standby = self._pool.fork()
                 return
         # A fork that ended by itself has told the client how; without a word the client knows that the engine is broken.
         if os.WIFSIGNALED(status):
@@ -224,20 +220,38 @@ class Resident:
             self._end()
             return
         self._register(connection.fileno(), select.POLLIN, lambda: self._greet(caller))
+        # While the client looks at this process.
+        self._examine(caller)
         if len(self._callers) >= self._max_callers:
             self._unregister(self._listener.fileno())
 
+    def _examine(self, caller: WarmCaller) -> None:
+        try:
+            caller.facts = examine_caller(caller.connection, self._surroundings)
+            if self._mounts.may_hang(caller.facts.folder, b""):
+                raise CallerRefused("a folder on a file system that may hang (of a network or a program)")
+            # Whether a fork can enter it.
+            os.chdir(f"/proc/self/fd/{caller.facts.process}/cwd")
+            os.chdir("/")
+        except (CallerRefused, OSError) as error:
+            # Reasons are counted, so they name no process and no path.
+            caller.refusal = str(error) if isinstance(error, CallerRefused) else error.strerror or "an error"
+
     def _turn_away(self) -> None:
         """Let a caller know that there is no descriptor left for it, with the one that is kept for this."""
-        os.close(self._spare)
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
         try:
             self._listener.accept()[0].close()
         except OSError:
             time.sleep(_SCARCITY_SECONDS)
-        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        # Other processes may have taken the last one of the system.
+        with suppress(OSError):
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _greet(self, caller: WarmCaller) -> None:
-        """Read what a caller wants, look at it, and offer to answer."""
+        """Read what a caller wants, and offer to answer."""
         try:
             message = caller.connection.recv(256, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -251,18 +265,17 @@ class Resident:
             self._send(caller, json.dumps(self._describe()).encode())
             self._drop(caller)
             return
+        if not message:
+            # Others only look whether somebody listens.
+            self._drop(caller)
+            return
         try:
             if message != PROTOCOL + b" " + self._key:
                 raise CallerRefused("another version, or a caller that may not look at this process")
-            caller.facts = examine_caller(caller.connection, self._surroundings)
-            if self._mounts.may_hang(caller.facts.folder, b""):
-                raise CallerRefused("a folder on a file system that may hang (of a network or a program)")
-            # Whether a fork can enter it.
-            os.chdir(f"/proc/self/fd/{caller.facts.process}/cwd")
-            os.chdir("/")
-            caller.standby = self._free.pop() if self._free else self._fork()
+            if caller.refusal:
+                raise CallerRefused(caller.refusal)
+            caller.standby = self._pool.take()
         except (CallerRefused, OSError) as error:
-            # Reasons are counted, so they name no process and no path.
             self._refuse(caller, str(error) if isinstance(error, CallerRefused) else error.strerror or "an error")
             return
         self._handlers[caller.connection.fileno()] = lambda: self._begin(caller)
@@ -293,7 +306,7 @@ class Resident:
 
     def _read_input(self, caller: WarmCaller) -> None:
         try:
-            part = _read_now(caller.streams[0])
+            part = read_now(caller.streams[0])
         except HandOver:
             self._hand_over(caller, caller.data, is_complete=False)
             return
@@ -313,7 +326,7 @@ class Resident:
         answer, may_look = None, not self._mounts.may_hang(caller.facts.folder, caller.data)
         if may_look:
             answer = self._find_answer(caller.facts, caller.options, caller.data)
-        written = -1 if answer is None else _write_now(caller.streams[1], answer)
+        written = -1 if answer is None else write_now(caller.streams[1], answer)
         if answer is None or written < 0:
             self._hand_over(caller, caller.data, is_complete=True, is_for_hooks=may_look and answer is None)
             return
@@ -321,7 +334,9 @@ class Resident:
             # A second answer after half of one would be worse than none: the client reports a broken engine.
             self._abandon(caller)
             return
-        self._note_way(caller, "answered")
+        caller.way = "answered"
+        # First: the agent waits until its streams are closed, too.
+        caller.close_handles()
         self._send(caller, EXITED + b"\0")
         self._drop(caller)
 
@@ -340,21 +355,16 @@ class Resident:
         if caller.facts is None or caller.standby is None:
             return
         self._unregister(caller.streams[0])
-        self._note_way(caller, "forked")
+        caller.way = "forked"
         try:
             handles = [caller.connection.fileno(), *caller.streams]
-            event = EventInput(data, is_complete, is_for_hooks, self._forks_to_ask > 0)
-            caller.standby.start(caller.facts, event, handles)
-            self._forks_to_ask -= event.reports_pages
+            about = {"is_complete": is_complete, "is_for_hooks": is_for_hooks}
+            self._pool.start(caller.standby, caller.facts, data, handles, **about)
         except OSError:
             # The client sees that the connection ends without an answer.
             self._abandon(caller)
             return
         caller.close_handles()
-
-    def _note_way(self, caller: WarmCaller, way: str) -> None:
-        caller.way = way
-        self._counts[way] += 1
 
     def _check_client(self, caller: WarmCaller) -> None:
         # A number that another caller had a moment ago may wake us for nothing.
@@ -379,6 +389,7 @@ class Resident:
     def _drop(self, caller: WarmCaller) -> None:
         """Forget a caller; a fork that it did not need waits for the next one."""
         if caller.way:
+            self._counts[caller.way] += 1
             self._seconds[caller.way] += time.monotonic() - caller.begun
         self._callers.pop(caller.connection.fileno(), None)
         self._unregister(caller.connection.fileno())
@@ -387,10 +398,8 @@ class Resident:
         caller.close_handles()
         caller.connection.close()
         if caller.standby is not None:
-            self._free.append(caller.standby)
+            self._pool.give_back(caller.standby)
             caller.standby = None
-        if len(self._free) > _MAX_STANDBYS:
-            self._free.pop().dismiss()
         if not self._is_ending and len(self._callers) < self._max_callers:
             self._register(self._listener.fileno(), select.POLLIN, self._accept)
 
@@ -404,7 +413,7 @@ class Resident:
             "started": self._started,
             **self._counts,
             "seconds": self._seconds,
-            "waiting_forks": len(self._free),
+            "waiting_forks": self._pool.free_count,
             "running": sum(caller.is_running for caller in self._callers.values()),
             "refused": dict(sorted(self._refusals.items())),
         }
@@ -419,29 +428,3 @@ def _find_max_callers() -> int:
         soft = wanted if hard < 0 else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return max(1, min(_MAX_CALLERS, soft // _HANDLES_PER_CALLER - 4)) if soft >= 0 else _MAX_CALLERS
-
-
-def _read_now(handle: int) -> bytes | None:
-    """Return what can be read without waiting, None if there is nothing yet. It changes no flag: the caller shares them."""
-    buffer = bytearray(_READ_BYTES)
-    try:
-        if stat.S_ISREG(os.fstat(handle).st_mode):
-            return os.read(handle, _READ_BYTES)
-        return bytes(buffer[: os.preadv(handle, [buffer], -1, os.RWF_NOWAIT)])
-    except BlockingIOError:
-        return None
-    except OSError:
-        raise HandOver from None
-
-
-def _write_now(handle: int, data: bytes) -> int:
-    """Write an answer if that is possible without waiting; return how much was written, -1 if nothing was."""
-    if not data:
-        return 0
-    # A pipe takes this much in one piece.
-    if len(data) > select.PIPE_BUF:
-        return -1
-    try:
-        return os.pwritev(handle, [data], -1, os.RWF_NOWAIT) or -1
-    except OSError:
-        return -1

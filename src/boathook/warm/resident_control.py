@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+import shutil
+import sys
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from boathook.core.value import Value
@@ -20,12 +22,20 @@ from boathook.entry.surroundings import (
 )
 from boathook.entry.warm_start import start_resident
 from boathook.warm.resident_entry import IS_STARTING
-from boathook.warm.warm_folder import WARM_FOLDER, connect_socket, list_sockets
+from boathook.warm.warm_folder import (
+    ANSWER_SECONDS,
+    REHEARSAL_FOLDER,
+    WARM_FOLDER,
+    ask_socket,
+    list_sockets,
+    lock_folder,
+)
 
 _CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client")
-_ANSWER_SECONDS = 5.0
 # It ends by itself if it cannot start; a busy machine takes long.
 _START_SECONDS = 120.0
+# How long to wait for one that starts, which takes a second or two, before it is left alone.
+_STOP_SECONDS = 20.0
 
 
 def find_client() -> str:
@@ -33,27 +43,40 @@ def find_client() -> str:
     import subprocess
 
     try:
-        done = subprocess.run([_CLIENT, "--version"], capture_output=True, timeout=_ANSWER_SECONDS, check=False)
+        done = subprocess.run([_CLIENT, "--version"], capture_output=True, timeout=ANSWER_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError):
         return ""
     return _CLIENT if done.stdout == PROTOCOL + b"\n" else ""
 
 
-def can_be_warm() -> bool:
-    """Whether this system can have a warm engine, and this is not continuous integration."""
+def find_warm_obstacle() -> str:
+    """Return why no process like this one can be answered by a warm engine, "" if it can be."""
+    if os.environ.get("CI"):
+        return "it is not for continuous integration (the variable CI is set)"
+    if sys.platform != "linux":
+        return "it needs Linux 6.5 or newer"
+    try:
+        _find_peer_handle()
+        process = open_own_process()
+        try:
+            read_surroundings(process)
+        finally:
+            os.close(process)
+        find_session_keyring()
+    except (OSError, ImportError) as error:
+        return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return ""
+
+
+def _find_peer_handle() -> None:
     import socket
 
     one, other = socket.socketpair()
     with one, other:
         try:
             os.close(one.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
-            process = open_own_process()
-            read_surroundings(process)
-            os.close(process)
-            find_session_keyring()
-        except (OSError, ImportError):
-            return False
-    return not os.environ.get("CI")
+        except OSError as error:
+            raise OSError(error.errno, "it needs Linux 6.5 or newer") from None
 
 
 class ResidentStatus(Value):
@@ -75,28 +98,43 @@ def list_residents(state: str, message: bytes = ASK_STATUS) -> list[ResidentStat
     except OSError:
         return []
     try:
-        answers = [_ask(folder, name, message) for name in list_sockets(folder)]
+        return _ask_all(folder, message)
     finally:
         os.close(folder)
+
+
+def stop_residents(state: str) -> list[ResidentStatus]:
+    """End the residents of a state folder, also one that starts, and remove the folder if nothing else is in it."""
+    path = f"{state}/{WARM_FOLDER}"
+    try:
+        folder = open_private_folder(path)
+    except OSError:
+        return []
+    try:
+        with ExitStack() as stack:
+            with suppress(OSError):
+                # One that starts has the lock, and cannot be asked before it listens.
+                stack.enter_context(lock_folder(folder, _STOP_SECONDS))
+                # Only a start that was killed leaves it behind.
+                shutil.rmtree(f"{path}/{REHEARSAL_FOLDER}", ignore_errors=True)
+            stopped = _ask_all(folder, ASK_STOP)
+            with suppress(OSError):
+                os.rmdir(path)
+    finally:
+        os.close(folder)
+    return stopped
+
+
+def _ask_all(folder: int, message: bytes) -> list[ResidentStatus]:
+    answers = [_ask(folder, name, message) for name in list_sockets(folder)]
     fields = ResidentStatus.FIELDS
     return [ResidentStatus(*(answer[field] for field in fields)) for answer in answers if answer]
 
 
-def stop_residents(state: str) -> list[ResidentStatus]:
-    """End the residents of a state folder, and remove the folder if nothing else is in it."""
-    stopped = list_residents(state, ASK_STOP)
-    with suppress(OSError):
-        os.rmdir(f"{state}/{WARM_FOLDER}")
-    return stopped
-
-
 def _ask(folder: int, name: str, message: bytes) -> dict[str, Any]:
     try:
-        with connect_socket(folder, name) as connection:
-            connection.settimeout(_ANSWER_SECONDS)
-            connection.send(message)
-            answer: dict[str, Any] = json.loads(connection.recv(1 << 16) or b"{}")
-            return answer
+        answer: dict[str, Any] = json.loads(ask_socket(folder, name, message) or b"{}")
+        return answer
     except (OSError, ValueError):
         return {}
 

@@ -1,7 +1,11 @@
-"""Started as the resident: `python -I -S resident_entry.py --state DIR [--config DIR]`, with no environment."""
+"""Started as the resident: `python -I -S resident_entry.py --state DIR [--config DIR] [--idle SECONDS]`, with no environment."""
 
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from boathook.warm.stamps import PackLooks
 
 # What the path of an event may import.
 PRELOADED_PACKAGES = (
@@ -20,6 +24,7 @@ def main(args: "list[str]") -> int:
     options, started = dict(zip(args[::2], args[1::2], strict=True)), time.time()
     from boathook.entry.surroundings import KEY_HANDLE, KEY_PREFIX, name_socket, open_own_process, read_surroundings
     from boathook.process.supervisor import HOOK_ENTRY
+    from boathook.warm.source_watch import SourceWatch, stamp_main_files
     from boathook.warm.warm_folder import bind_socket, has_place, lock_folder, make_warm_folder
 
     _detach()
@@ -32,21 +37,29 @@ def main(args: "list[str]") -> int:
     _os.close(process)
     name = name_socket(sys.executable, HOOK_ENTRY, surroundings)
     folder = make_warm_folder(options["--state"])
+    config = options.get("--config", "")
+    # Whatever changes from now on is noticed, also if it changes before there is a socket.
+    main_files = stamp_main_files(f"{config}/hooks.toml" if config else "")
     try:
         # It is held until there is a socket, so that those that start at the same time end before they take any memory.
         with lock_folder(folder):
             if not has_place(folder, name):
                 return 1
-            _preload()
-            from boathook.warm.resident import BACKLOG, Resident
-            from boathook.warm.source_watch import SourceWatch
+            pack_looks = _preload()
+            from boathook.warm.rehearsal import rehearse
 
-            config = options.get("--config", "")
-            watch = SourceWatch(f"{config}/hooks.toml" if config else "", started)
+            rehearse(folder)
+            _freeze()
+            from boathook.warm.resident import BACKLOG, IDLE_SECONDS, Resident
+
+            watch = SourceWatch(main_files, started, pack_looks)
+            if not watch.is_current():
+                return 1
             listener = bind_socket(folder, name, BACKLOG)
     except BlockingIOError:
         return IS_STARTING
-    Resident(listener, folder, name, key.encode(), watch, surroundings).serve()
+    idle_seconds = float(options.get("--idle", IDLE_SECONDS))
+    Resident(listener, folder, name, key.encode(), watch, surroundings, idle_seconds).serve()
     return 0
 
 
@@ -74,9 +87,8 @@ def _detach() -> None:
                 continue
 
 
-def _preload() -> None:
-    """Import everything that an event may need, and keep the collector from touching it: forks share what nobody writes to."""
-    import gc
+def _preload() -> "PackLooks | None":
+    """Import everything that an event may need; return what packs files and stamps for the library that compares them."""
     from importlib import import_module
     from pkgutil import walk_packages
 
@@ -94,8 +106,17 @@ def _preload() -> None:
             # On musl there is no re2.
             continue
     from boathook.catalog_cache.format import keep_catalogues
+    from boathook.warm.stamps import load_stamps_library
 
-    keep_catalogues()
+    pack_looks = load_stamps_library()
+    keep_catalogues(pack_looks)
+    return pack_looks
+
+
+def _freeze() -> None:
+    """Keep the collector from touching what is there now: forks share what no process writes to."""
+    import gc
+
     gc.collect()
     gc.freeze()
 

@@ -5,27 +5,42 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from boathook import version
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.system.programs import make_stamp
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathook.system.programs import Stamp
+    from boathook.warm.stamps import PackLooks
+
 _ALL_SECONDS, _RACY_SECONDS = 1.0, 2.0
 
 
-class SourceWatch:
-    """The interpreter, the package and hooks.toml as they are now. Single modules are looked at once in a second."""
+def stamp_main_files(hooks_toml: str) -> list[tuple[str, Stamp]]:
+    """Return the files that are looked at for every event, as they are now: before anything is made of them."""
+    paths = [os.path.realpath(sys.executable), HOOK_ENTRY, version.__file__, *([hooks_toml] if hooks_toml else [])]
+    return [(path, make_stamp(path)) for path in paths]
 
-    def __init__(self, hooks_toml: str, started: float) -> None:
-        main = [os.path.realpath(sys.executable), HOOK_ENTRY, version.__file__, *([hooks_toml] if hooks_toml else [])]
-        modules = [*sys.modules.items()]
-        files = [module.__file__ for name, module in modules if name.startswith("boathook.") and _has_file(module)]
-        self._main = [(path, make_stamp(path)) for path in main]
-        self._all = [(path, make_stamp(path)) for path in files if path is not None]
+
+class SourceWatch:
+    """The interpreter, the package and hooks.toml, and all modules that are in memory, which are looked at once in a second."""
+
+    def __init__(
+        self, main_files: Sequence[tuple[str, Stamp]], started: float, pack_looks: PackLooks | None = None
+    ) -> None:
+        modules = [getattr(module, "__file__", None) for module in [*sys.modules.values()]]
+        self._main = main_files
+        # Also the libraries of others: `re2` and `yaml` read what guards say.
+        files = [(path, make_stamp(path)) for path in {*modules} if isinstance(path, str)]
+        # In C this takes a fifth of the time.
+        self._are_modules_unchanged = (pack_looks and pack_looks(files)) or (lambda: _are_unchanged(files))
         self._looked = time.monotonic()
         # A module that was changed while it was imported, or just before, may be another one by now.
-        newest = max((stamp[0] for _, stamp in self._all if stamp), default=0)
+        newest = max((stamp[0] for _, stamp in files if stamp), default=0)
         self._is_certain = newest / 1e9 < started - _RACY_SECONDS
 
     def is_current(self) -> bool:
@@ -35,12 +50,8 @@ class SourceWatch:
         if now - self._looked < _ALL_SECONDS:
             return True
         self._looked = now
-        return _are_unchanged(self._all)
+        return self._are_modules_unchanged()
 
 
-def _has_file(module: object) -> bool:
-    return isinstance(getattr(module, "__file__", None), str)
-
-
-def _are_unchanged(stamps: Sequence[tuple[str, object]]) -> bool:
+def _are_unchanged(stamps: Sequence[tuple[str, Stamp]]) -> bool:
     return all(make_stamp(path) == stamp for path, stamp in stamps)

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WARM_FOLDER = "warm"
+# Below it, while a resident starts.
+REHEARSAL_FOLDER = "rehearsal"
 MAX_RESIDENTS = 4
 _SUFFIX = ".socket"
 _FOREIGN_SECONDS = 24 * 3600.0
 # How long a resident may take to answer before another one replaces it: its file system may hang.
-_ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 5.0
+_RETRY_SECONDS = 0.05
 
 
 def make_warm_folder(state: str) -> int:
@@ -33,11 +36,19 @@ def make_warm_folder(state: str) -> int:
 
 
 @contextmanager
-def lock_folder(folder: int) -> Iterator[None]:
-    """Hold the lock of the folder: a lock of the kernel, so that none is left behind. BlockingIOError if another process has it."""
+def lock_folder(folder: int, patience_seconds: float = 0.0) -> Iterator[None]:
+    """Hold the lock of the folder: a lock of the kernel, so none is left behind. BlockingIOError if another process keeps it."""
     handle = os.open(f"/proc/self/fd/{folder}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    deadline = time.monotonic() + patience_seconds
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(_RETRY_SECONDS)
         yield
     finally:
         os.close(handle)
@@ -59,6 +70,14 @@ def connect_socket(folder: int, name: str) -> socket.socket:
     return connection
 
 
+def ask_socket(folder: int, name: str, message: bytes) -> bytes:
+    """Return what a resident answers, b"" if it has no descriptor left for it; OSError if it does not answer in time."""
+    with connect_socket(folder, name) as connection:
+        connection.settimeout(ANSWER_SECONDS)
+        connection.send(message)
+        return connection.recv(1 << 16)
+
+
 def has_place(folder: int, name: str) -> bool:
     """Whether a resident may begin to listen: none does so at this name, and there are not too many of them."""
     living = [other for other in list_sockets(folder) if has_listener(folder, other, name)]
@@ -67,14 +86,17 @@ def has_place(folder: int, name: str) -> bool:
 
 def _is_answering(folder: int, name: str) -> bool:
     """Whether a resident answers; one that hangs loses its socket, and ends when it notices."""
-    try:
-        with connect_socket(folder, name) as connection:
-            connection.settimeout(_ANSWER_SECONDS)
-            connection.send(ASK_STATUS)
-            if connection.recv(1 << 16):
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if ask_socket(folder, name, ASK_STATUS):
                 return True
-    except OSError:
-        pass
+        except BlockingIOError:
+            # So many callers wait that there is no place for one more.
+            pass
+        except OSError:
+            break
+        time.sleep(_RETRY_SECONDS)
     remove_socket(folder, name)
     return False
 

@@ -1,0 +1,185 @@
+"""What a fork of the resident does: it waits for an event, becomes the process that the caller would have started, and answers."""
+
+from __future__ import annotations
+
+import _signal as signal  # pyright: ignore[reportMissingImports]
+import marshal
+import os
+import posix
+import resource
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from boathook.core.value import Value
+from boathook.entry.fast_path import enter
+from boathook.entry.hook_entry import answer_broken
+from boathook.entry.run_once import read_all
+from boathook.entry.surroundings import EXITED, STARTED
+from boathook.process.reaper import set_caller_process
+from boathook.process.supervisor import HOOK_ENTRY
+from boathook.warm.caller_facts import CALLER_LIMITS, LIBRARY_SIGNALS, parse_environment
+from boathook.warm.page_copies import WrittenPages, copy_pages, find_own_pages, map_files, merge_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_REPORT_BYTES = 1 << 17
+_HANDLES = 7
+# What Python itself ignores in every process.
+_PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class EventInput(Value):
+    """What was read of an event, and what a fork should do with it."""
+
+    # None: nothing was read.
+    data: bytes | None
+    is_complete: bool
+    # The resident has seen that hooks are wanted.
+    is_for_hooks: bool
+    # It should say which memory it wrote to.
+    reports_pages: bool
+
+
+def wait_for_event(line: socket.socket, *, can_report: bool) -> None:
+    """Wait until the resident hands an event over, answer it, and end."""
+    signal.set_wakeup_fd(-1)
+    _reset_signals()
+    own_limits = {which: resource.getrlimit(which) for which in CALLER_LIMITS}
+    # Callers of other events, the socket itself: nothing of the resident's is for a hook.
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != line.fileno():
+            _close(int(name))
+    written = WrittenPages() if can_report else None
+    handles = _receive_event(line)
+    body, connection, *streams, process, variables = handles
+    fields = marshal.loads(read_all(body))
+    os.close(body)
+    *taken, data, is_complete, is_for_hooks, reports_pages = fields
+    if written is not None and not reports_pages:
+        written.close()
+    if not reports_pages:
+        line.close()
+    _take_over(taken, streams, process, variables, own_limits)
+    event = EventInput(data, is_complete, is_for_hooks, reports_pages)
+    _answer_event(taken[1], event, socket.socket(fileno=connection), lambda: _report_pages(line, written))
+
+
+def _receive_event(line: socket.socket) -> list[int]:
+    """Wait for an event, and return its handles. What comes before it says which memory to copy."""
+    while True:
+        data, handles, flags, _ = socket.recv_fds(line, MAX_REPORT_BYTES, _HANDLES + 1, socket.MSG_CMSG_CLOEXEC)
+        if flags & socket.MSG_CTRUNC:
+            raise OSError("descriptors were lost")
+        if handles:
+            return handles
+        if not data:
+            os._exit(0)
+        copy_pages(marshal.loads(data))
+        map_files()
+
+
+def _close(handle: int) -> None:
+    try:
+        os.close(handle)
+    except OSError:
+        return
+
+
+def _reset_signals() -> None:
+    """Handle signals as a fresh interpreter does whose caller ignores none."""
+    for number in range(1, 65):
+        if number in (signal.SIGKILL, signal.SIGSTOP, *LIBRARY_SIGNALS):
+            continue
+        handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if number in _PYTHON_IGNORES else handler)
+
+
+def _take_over(
+    taken: list[Any], streams: list[int], process: int, variables: int, own_limits: dict[int, tuple[int, int]]
+) -> None:
+    """Become the process that the caller would have started."""
+    pid, _, locale_name, umask, blocked, ignored, limits = taken
+    for number, handle in enumerate(streams):
+        os.dup2(handle, number)
+        os.close(handle)
+    os.chdir(f"/proc/self/fd/{process}/cwd")
+    os.close(process)
+    os.umask(umask)
+    _replace_environment(parse_environment(variables, locale_name))
+    os.close(variables)
+    time.tzset()
+    set_caller_process(pid)
+    for number in ignored:
+        if number not in LIBRARY_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    for which, pair in limits:
+        if own_limits[which] != pair:
+            resource.setrlimit(which, pair)
+
+
+def _replace_environment(env: dict[bytes, bytes]) -> None:
+    # `os.environ` and `boathook.system.locations` look into this very object.
+    known = posix.environ
+    for name in known.keys() - env.keys():
+        posix.unsetenv(name)
+    for name, value in env.items():
+        # The C library takes no variable without a name; Python has it nevertheless.
+        if name:
+            posix.putenv(name, value)
+    known.clear()
+    known.update(env)
+
+
+def _answer_event(args: list[str], event: EventInput, connection: socket.socket, report: Callable[[], None]) -> None:
+    def leave(code: int) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            # Before the end: a fork whose client has gone is killed.
+            if event.reports_pages:
+                report()
+            # The caller waits until its streams are closed, and the end of a process first frees its memory, which takes a while.
+            for stream in range(3):
+                _close(stream)
+            connection.send(EXITED + bytes((code & 0xFF,)))
+        finally:
+            # A client that has gone needs no answer.
+            os._exit(0)
+
+    sys.argv[:] = [HOOK_ENTRY, *args]
+    try:
+        handle = os.pidfd_open(os.getpid())
+        socket.send_fds(connection, [STARTED], [handle])
+        os.close(handle)
+        data = event.data
+        if data is not None and not event.is_complete:
+            data = _read_rest(data)
+        enter(args, data, leave, is_for_hooks=event.is_for_hooks)
+    except KeyboardInterrupt:
+        leave(130)
+    except Exception as error:  # noqa: BLE001
+        leave(
+            answer_broken(
+                error, sys.argv, f"boathook cannot answer ({type(error).__name__}: {error}), so no hook decided"
+            )
+        )
+
+
+def _report_pages(line: socket.socket, written: WrittenPages | None) -> None:
+    try:
+        if written is not None:
+            line.send(marshal.dumps(merge_pages(find_own_pages())))
+            written.close()
+    except (OSError, ValueError):
+        return
+
+
+def _read_rest(data: bytes) -> bytes | None:
+    try:
+        return data + read_all(0)
+    except OSError:
+        return None
