@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from boathook.core.json_text import dump_line
 from boathook.ledger.writer import ChainLink, chain_line, make_segment_name
+from boathook.page.record_index import RecordIndex
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 _SEGMENT_BYTES = 16 << 20
@@ -61,6 +63,18 @@ def make_record(number: int = 0, **fields: Any) -> dict[str, Any]:
     return {**record, **fields}
 
 
+def make_pack_record(number: int = 0) -> dict[str, Any]:
+    """Return a record as a pack leaves it: nine hooks, an input of thirty words, and the id of a call."""
+    record = make_record(number)
+    runs = [
+        {**record["hooks"][0], "hook": f"pack-{at}", "path": f"/home/me/pack/hooks/pack-{at}/HOOK.md"}
+        for at in range(9)
+    ]
+    words = " ".join(f"word-{(number + at * 7919) % 99_991}" for at in range(30))
+    about = {"machine": "m" * 12, "boathook": "0.1.0", "hook_set": "5" * 16}
+    return {**record, "tool_use_id": f"toolu_{number:024d}", "input": {"command": words}, "hooks": runs, **about}
+
+
 def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
     """Write a ledger of these records, in as many segments as it needs."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,3 +87,9 @@ def write_records(folder: Path, records: Iterable[dict[str, Any]]) -> None:
         lines.append(line)
         size += len(line)
     (folder / make_segment_name("2026-03-01", number)).write_bytes(b"".join(lines))
+
+
+def load_all(index: RecordIndex) -> None:
+    """Read all older records now, which a thread of the page would do."""
+    while not index.describe_state().is_complete:
+        index.load_chunk(sys.maxsize)

@@ -4,43 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
+import select
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
+from e2e.terminal import start_at_terminal
 from tests.page.served import Answer, ServedPage
 from tests.permits.waiting_calls import make_person_environment, wait_until
 from tests.scratch_project import ScratchProject
-
-# Its standard input becomes the controlling terminal of its session.
-_TAKE_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 
 
 class TerminalPage(ServedPage):
     """A page that runs in another process; `text` is what its terminal shows."""
 
-    def __init__(self, project: ScratchProject, *arguments: str, argv: tuple[str, ...] = ()) -> None:
-        self._leader, follower = pty.openpty()
+    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str, argv: tuple[str, ...] = ()) -> None:
         words = argv or (sys.executable, "-m", "boathook", "page", "--no-open", *arguments)
-        env = {**make_person_environment(project), "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
+        env = {**environment, "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
         env.pop("SSH_CONNECTION", None)
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *words],
-            stdin=follower, stdout=follower, stderr=follower, cwd=project.path, env=env, start_new_session=True,
-        )  # fmt: skip
-        os.close(follower)
+        self.process, self._leader = start_at_terminal(words, cwd=folder, env=env)
         self._shown, self._known_codes = b"", 0
-        threading.Thread(target=self._read, daemon=True).start()
+        self._is_closing, self._reader = False, threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         match = wait_until(lambda: re.search(r"http://127\.0\.0\.1:(\d+)/#t=([\w-]+)", self.text))
         self.port, self.host, self.token = int(match[1]), f"127.0.0.1:{match[1]}", ""
         # A test gives the address to a browser, or takes the token itself.
@@ -48,8 +38,10 @@ class TerminalPage(ServedPage):
 
     def _read(self) -> None:
         with suppress(OSError):
-            while part := os.read(self._leader, 1 << 16):
-                self._shown += part
+            # A terminal is closed only when nothing reads from it any more.
+            while not self._is_closing:
+                if select.select([self._leader], [], [], 0.1)[0]:
+                    self._shown += os.read(self._leader, 1 << 16)
 
     @property
     def text(self) -> str:
@@ -90,12 +82,20 @@ class TerminalPage(ServedPage):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        os.close(self._leader)
+        self.close_terminal()
+
+    def close_terminal(self) -> None:
+        if not self._is_closing:
+            self._is_closing = True
+            self._reader.join()
+            os.close(self._leader)
 
 
 @contextmanager
-def start_terminal_page(project: ScratchProject, *arguments: str, is_opened: bool = True) -> Iterator[TerminalPage]:
-    page = TerminalPage(project, *arguments)
+def start_terminal_page(
+    project: ScratchProject, *arguments: str, is_opened: bool = True, argv: tuple[str, ...] = ()
+) -> Iterator[TerminalPage]:
+    page = TerminalPage(project.path, make_person_environment(project), *arguments, argv=argv)
     try:
         if is_opened:
             page.open()

@@ -129,13 +129,13 @@ def test_every_answer_has_the_security_headers(page: ServedPage) -> None:
 
 
 def test_the_shell_holds_no_secret_and_no_data(page: ServedPage) -> None:
-    before = [page.send(path, {"Authorization": None}).body for path in sorted(checked.OPEN_PATHS)]
+    before = [page.send(path, {"Authorization": None}).body for path in sorted(checked.OPEN_FILES)]
     text = b"".join(before).decode()
     assert page.token not in text
     assert make_record(9)["id"] not in text
     with serve_context() as other:
         # The same bytes for everybody, at every start.
-        assert [other.send(path, {"Authorization": None}).body for path in sorted(checked.OPEN_PATHS)] == before
+        assert [other.send(path, {"Authorization": None}).body for path in sorted(checked.OPEN_FILES)] == before
 
 
 def test_an_opening_address_works_once(page: ServedPage) -> None:
@@ -181,7 +181,25 @@ def test_a_web_socket_is_not_opened(page: ServedPage) -> None:
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "x" * 24,
     }
-    assert page.send("/data/stream2", headers).status in (400, 404)
+    # The wish for another protocol is ignored: the answer is that of any other request.
+    answer = page.send(DATA, headers)
+    assert (answer.status, "upgrade" in answer.headers, "html" in answer.fields) == (200, False, True)
+    for path in (DATA, "/data/stream"):
+        assert page.send(path, {**headers, "Authorization": None}).status == 401
+    lines = {"Host": page.host, "Authorization": f"Bearer {page.token}", **headers}
+    with socket.create_connection((LOOPBACK, page.port), timeout=30) as raw:
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        raw.sendall(f"GET /data/stream HTTP/1.1\r\n{head}\r\n".encode())
+        assert raw.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("ending", ["%0a", "%0d", "%0d%0a", "%00", "%09", "%7f", "%1b", "%c2%85", "%e2%80%a8", "%ff"])
+def test_a_path_with_control_characters_is_refused(page: ServedPage, ending: str) -> None:
+    paths = ["/", "/page.css", "/session", DATA, "/data/stream", "/data/export/live.json", "/decide/begin"]
+    for path in paths:
+        assert page.send(f"{path}{ending}").status == 400, path
+        assert page.send(f"{path}{ending}", {"Authorization": None}).status == 400, path
+    assert page.send("/page.css").status == page.send(DATA).status == 200
 
 
 def test_files_of_the_package_are_not_reached_by_their_paths(page: ServedPage) -> None:
@@ -191,7 +209,9 @@ def test_files_of_the_package_are_not_reached_by_their_paths(page: ServedPage) -
 
 
 def test_the_script_of_the_page_inserts_html_in_one_place_and_uses_no_cookie() -> None:
-    script = Path(checked.__file__).with_name("page.js").read_text()
+    scripts = [Path(checked.__file__).with_name(name).read_text() for name in ("page.js", "decide.js")]
+    script = "\n".join(scripts)
+    assert len(script.splitlines()) <= 300
     code = re.sub(r"^\s*//.*$", "", script, flags=re.MULTILINE)
     assert len(re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser", code)) == 2
     start = code.index("function insertFragment")

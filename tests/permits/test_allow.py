@@ -620,11 +620,13 @@ def test_questions_are_few_and_soon_forgotten(project):
     with boathook.load(project.path) as engine:
         ids = [engine.dispatch(call(project, f"rm {number}")).id for number in range(70)]
     kept = {path.stem for path in (project.state / "questions").iterdir()}
-    assert len(kept) == 64
-    assert ids[-1] in kept
+    assert 48 <= len(kept) <= 64
+    assert {*ids[-48:]} <= kept
     old = project.state / "questions" / f"{ids[-1]}.json"
     os.utime(old, (time.time() - 700, time.time() - 700))
-    send(project)
+    with boathook.load(project.path) as engine:
+        for number in range(16):
+            engine.dispatch(call(project, f"rm -f {number}"))
     assert not old.exists()
 
 

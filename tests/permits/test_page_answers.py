@@ -210,7 +210,10 @@ def test_a_call_is_allowed_again_without_a_question_and_each_use_is_recorded(pro
     assert (answer["is_done"], "allowed again until" in answer["message"]) == (True, True)
     for _ in range(2):
         verdict = WaitingCall(project).finish()
-        assert (verdict["decision"], verdict["reasons"]) == ("allow", ["A person allowed this call for a while."])
+        assert (verdict["decision"], verdict["reasons"]) == (
+            "allow",
+            ["A person allowed this call to repeat, for a limited time."],
+        )
     answered = read_records(project, "answered")
     assert [record["via"] for record in answered] == ["page", "repeat", "repeat"]
     assert len({record["question"] for record in answered}) == 1

@@ -183,5 +183,8 @@ def test_claude_code_asks_a_person_only_where_there_is_one():
     assert dialect.asks_person(event, {})
     assert dialect.asks_person(event, {b"CLAUDE_CODE_SESSION_ATTENDED": b"1"})
     assert not dialect.asks_person(event, {b"CLAUDE_CODE_SESSION_ATTENDED": b"0"})
+    own = {b"CLAUDE_PROJECT_DIR": b"/x", b"AI_AGENT": b"claude-code_2-1-325_agent"}
+    assert dialect.asks_person(event, own)
+    assert not dialect.asks_person(event, {**own, b"CLAUDE_CODE_SESSION_ATTENDED": b"0"})
     codex = find_host_dialect("codex")
     assert not codex.asks_person(codex.read_event(b'{"hook_event_name": "PreToolUse", "tool_name": "Bash"}'), {})

@@ -9,7 +9,7 @@ import pytest
 
 from boathook.core.permit import Question
 from boathook.errors import LedgerError
-from boathook.ledger.find_record import find_record
+from boathook.ledger.find_record import find_later_records, find_record
 from boathook.ledger.reader import LedgerReader, verify_chain
 from boathook.ledger.writer import Ledger, find_newest_segment, make_record_id, make_timestamp
 from boathook.permits.call_permits import take_permit, write_permit
@@ -59,6 +59,90 @@ def test_a_permit_without_its_record_does_not_count(tmp_path, damage):
     damage(tmp_path)
     assert take(tmp_path) is None
     assert list((tmp_path / "permits").iterdir()) == []
+
+
+def put_back(path, data):
+    path.write_bytes(data)
+    path.chmod(0o600)
+
+
+def test_a_used_permit_whose_file_is_put_back_does_not_count(project):
+    project.write_hook("guard", NO)
+    allow(project, send(project))
+    (path,) = (project.state / "permits").iterdir()
+    data = path.read_bytes()
+    assert send(project)["decision"] == "none"
+    put_back(path, data)
+    assert send(project)["decision"] == "block"
+    # A person can still allow the call again.
+    allow(project, send(project))
+    assert send(project)["decision"] == "none"
+
+
+def cut_end(state):
+    path = state / find_newest_segment(str(state))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def edit_later_record(state):
+    path = state / find_newest_segment(str(state))
+    path.write_bytes(path.read_bytes().replace(b'"allowed": "0', b'"allowed": "1'))
+
+
+def remove_later_record(state):
+    path = state / find_newest_segment(str(state))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:1] + lines[2:]))
+
+
+def remove_head(state):
+    (state / "ledger.lock").unlink()
+
+
+LATER_DAMAGES = [cut_end, edit_later_record, remove_later_record, remove_head]
+
+
+@pytest.mark.parametrize("damage", LATER_DAMAGES)
+def test_a_permit_does_not_count_if_a_record_after_it_cannot_be_read(tmp_path, damage):
+    write_permit(str(tmp_path), QUESTION, time.time())
+    for number in range(2):
+        Ledger(str(tmp_path)).append(a_record(number=number, hooks=[{"hook": "x", "allowed": "0" * 12}]))
+    damage(tmp_path)
+    assert take(tmp_path) is None
+
+
+LATER_RECORDS = {
+    "another permit": ({"hooks": [{"hook": "x", "allowed": "ba9876543210"}]}, True),
+    "its id as a text": ({"input": {"command": f"boathook allow {QUESTION.id}"}, "hooks": [{"hook": "x"}]}, True),
+    "a text like a field": ({"reasons": ["totals"]}, True),
+    "its use": ({"hooks": [{"hook": "y"}, {"hook": "x", "allowed": QUESTION.id}]}, False),
+    "hooks left out": ({"hooks": [], "totals": {"hooks": 90}}, False),
+}
+
+
+@pytest.mark.parametrize(("fields", "counts"), LATER_RECORDS.values(), ids=LATER_RECORDS)
+def test_a_permit_counts_until_a_record_of_its_use(tmp_path, fields, counts):
+    write_permit(str(tmp_path), QUESTION, time.time())
+    Ledger(str(tmp_path)).append(a_record(**fields))
+    assert (take(tmp_path) is not None) == counts
+
+
+def test_records_after_a_place_are_found_across_segments_and_torn_lines(tmp_path):
+    ledger = Ledger(str(tmp_path), segment_limit=2000)
+    place = ledger.append_required(a_record(mark="wanted")).to_text()
+    for number in range(12):
+        ledger.append(a_record(mark="wanted" if number % 2 else "other", number=number, pad="x" * 300))
+        if number == 5:
+            with (tmp_path / find_newest_segment(str(tmp_path))).open("ab") as file:
+                file.write(b'{"v": 1, "id": "wanted')
+    assert len([*tmp_path.glob("ledger-*.jsonl")]) > 2
+    found = find_later_records(str(tmp_path), place, "wanted")
+    assert [record["number"] for record in found] == [1, 3, 5, 7, 9, 11]
+    with (tmp_path / find_newest_segment(str(tmp_path))).open("ab") as file:
+        file.write(b'{"v": 1')
+    assert find_later_records(str(tmp_path), place, "wanted") == found
+    assert find_later_records(str(tmp_path), f"{place[:-1]}x", "wanted") is None
+    assert find_later_records(str(tmp_path), "", "wanted") is None
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

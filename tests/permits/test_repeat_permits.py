@@ -10,7 +10,7 @@ import pytest
 
 from boathook.core.permit import REPEAT_SECONDS, Objection, Question
 from boathook.errors import LedgerError
-from boathook.permits.repeat_permits import end_repeat, find_repeat, list_repeats, write_repeat
+from boathook.permits.repeat_permits import end_repeat, find_repeat, list_repeats, note_repeat_use, write_repeat
 
 OBJECTION = Objection("careful", "user", "HOOK.md", "/hook", "", "ok", "ask", "seen")
 
@@ -66,6 +66,24 @@ def test_a_file_without_its_record_or_one_that_others_can_write_does_not_count(s
     assert find_repeat(state, make_question(), now) is not None
     os.chmod(path, 0o666)
     assert find_repeat(state, make_question(), now) is None
+
+
+def test_a_permit_that_was_ended_does_not_count_if_its_file_is_put_back(state):
+    now = time.time()
+    permit = write_repeat(state, make_question(), "", now)
+    path = f"{state}/repeats/{permit.digest}.json"
+    with open(path, "rb") as file:
+        data = file.read()
+    # A use does not end it.
+    assert note_repeat_use(state, make_question(), permit)
+    assert find_repeat(state, make_question(), now) == permit
+    assert end_repeat(state, permit.id, now) == permit
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+        file.write(data)
+    assert find_repeat(state, make_question(), now) is None
+    assert list_repeats(state, now) == []
+    # The same call can be allowed anew.
+    assert write_repeat(state, make_question(), "", now) == find_repeat(state, make_question(), now)
 
 
 def test_a_strong_hook_has_none(state):

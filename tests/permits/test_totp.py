@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from boathook.permits import totp
 from boathook.permits.totp import (
     MAX_WRONG_CODES,
     STEP_SECONDS,
@@ -163,3 +166,44 @@ def test_no_code_is_kept(state: str) -> None:
     use(state, code)
     fields = json.loads((Path(state) / "factor/totp-uses.json").read_text())
     assert fields == {"last_step": STEP, "wrong_times": []}
+
+
+# Holds the lock of the codes until it is killed.
+HOLDS_LOCK = """
+import os, sys, time
+os.lockf(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), os.F_LOCK, 0)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_code_does_not_count_while_another_one_is_checked(state: str) -> None:
+    argv = [sys.executable, "-I", "-S", "-c", HOLDS_LOCK, f"{state}/factor/totp.lock"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        reason = use_code(state, compute_code(SECRET, STEP), lambda: NOW, 0.0)
+        holder.kill()
+    assert reason == "another code is being checked. Try again"
+    assert use(state, compute_code(SECRET, STEP)) == ""
+
+
+def test_a_code_waits_for_another_one_no_longer_than_a_second_or_than_is_left(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    class HeldLock:
+        def __init__(self, _: str, seconds: float) -> None:
+            waits.append(seconds)
+
+        def __enter__(self) -> None:
+            raise TimeoutError
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(totp, "WriterLock", HeldLock)
+    for seconds in (60.0, 0.3, 0.0, -5.0):
+        assert use_code(state, compute_code(SECRET, STEP), lambda: NOW, seconds).startswith("another code")
+    assert waits == [1.0, 0.3, 0.0, 0.0]

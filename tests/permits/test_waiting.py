@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from boathook.permits.totp import STEP_SECONDS, compute_code, write_secret
 from e2e.terminal import run_at_terminal
+from tests.output_validation import make_validator
 from tests.permits.waiting_calls import (
     ASK,
     ASKS_PROMPT,
@@ -120,6 +121,9 @@ def test_questions_are_listed_for_people_and_programs(project):
     waiting = "2 calls wait for your answer: boathook asks"
     assert project.run().stdout.splitlines()[1] == waiting
     assert project.run("status").stdout.splitlines()[0] == waiting
+    status = json.loads(project.run("status", "--json").stdout)
+    make_validator("status").validate(status)
+    assert status["waiting"] == listed
     assert project.run("asks", ids[0], "--json").returncode == 1
     assert project.run("asks", "--yes").returncode == 1
     for call in calls:
@@ -268,6 +272,58 @@ def test_a_program_of_the_person_asks_about_a_hook_that_wants_a_second_factor(pr
         assert (code == 0, "the person said no" in text) == (is_yes, not is_yes), text
         call.end() if not is_yes else call.finish()
     assert [record["result"] for record in read_records(project, "answered")][-1] == "allowed"
+
+
+CLAUDE_CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf build"}}
+MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
+
+
+def ask_claude(project, version, mode="default", **fields):
+    """Return what Claude Code of a version reads about a call that a hook asks about."""
+    variables = {"CLAUDE_PROJECT_DIR": str(project.path), "AI_AGENT": version}
+    event = {**CLAUDE_CALL, "cwd": str(project.path), "permission_mode": mode, **fields}
+    end = project.run("run", "--host", "claude", stdin=json.dumps(event), env=variables)
+    return json.loads(end.stdout)["hookSpecificOutput"]
+
+
+def test_a_version_of_claude_code_that_asks_is_left_to_ask_in_every_mode(project):
+    set_up(project)
+    for mode in MODES:
+        for version in ("claude-code_2-1-325_agent", "claude-code_2-2-0_agent", "claude-code_3-0-1_agent"):
+            assert ask_claude(project, version, mode)["permissionDecision"] == "ask", (mode, version)
+
+
+def test_a_version_of_claude_code_that_may_run_a_call_without_a_question_gets_a_denial(project):
+    set_up(project)
+    for mode in MODES:
+        found = ask_claude(project, "claude-code_2-1-278_agent", mode)
+        assert found["permissionDecision"] == "deny", (mode, found)
+        reason = found["permissionDecisionReason"]
+        assert "sure?" in reason
+        assert "Claude Code 2.1.278 may run a call without asking about it; 2.1.325 was seen to ask." in reason
+        assert "A person can allow this call once: boathook allow " in reason
+    for version in ("", "crush", "claude-code_x", "claude-code_2-1_agent"):
+        found = ask_claude(project, version)
+        assert (found["permissionDecision"], "of an unknown version" in found["permissionDecisionReason"]) == (
+            "deny",
+            True,
+        )
+    # The person has the last word.
+    set_up(project, 'ask = "host"')
+    assert ask_claude(project, "claude-code_2-1-278_agent")["permissionDecision"] == "ask"
+
+
+def test_a_question_about_a_subagent_is_not_left_to_a_version_that_may_not_ask(project):
+    project.write_hook("careful", ASK, fields={"trigger": "pre-subagent"})
+    task = {"tool_name": "Task", "tool_input": {"subagent_type": "x", "prompt": "y"}}
+    for setting, version, decision in (
+        ("", "claude-code_2-1-325_agent", "ask"),
+        ("", "claude-code_2-1-278_agent", "deny"),
+        ('ask = "wait"', "claude-code_2-1-278_agent", "deny"),
+        ('ask = "host"', "claude-code_2-1-278_agent", "ask"),
+    ):
+        project.write_hooks_toml("user", f"[hooks]\n{setting}\n")
+        assert ask_claude(project, version, **task)["permissionDecision"] == decision, (setting, version)
 
 
 def test_a_project_cannot_choose_who_asks(project):

@@ -1,14 +1,15 @@
-"""However a wait ends, no question stays, and no answer counts for a later call: processes are killed at every stage."""
+"""However a wait ends, no question stays, and no answer counts for a later call."""
 
 from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer
 from boathook.permits.waiting_questions import list_waiting, read_waiting, send_answer
 from boathook.system.process_facts import read_process_facts
+from e2e.terminal import start_at_terminal
 from tests.permits.waiting_calls import (
     WaitingCall,
     answer,
@@ -27,35 +29,6 @@ from tests.permits.waiting_calls import (
 )
 
 WAIT = 'ask = "wait"'
-# Runs the command line, but stops for ever where a function of a module is called.
-PAUSING = """
-import importlib, signal, sys
-module, name, mark = sys.argv[1:4]
-del sys.argv[1:4]
-def pause(*args, **options):
-    open(mark, "w").close()
-    while True:
-        signal.pause()
-owner = importlib.import_module(module)
-*outer, last = name.split(".")
-for one in outer:
-    owner = getattr(owner, one)
-setattr(owner, last, pause)
-from boathook.cli.main import main
-main()
-"""
-# Its standard input becomes the controlling terminal of its session.
-TAKE_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-STAGES = {
-    "before the file": ("boathook.permits.person_asker", "write_waiting"),
-    "between the file and the socket": ("boathook.permits.person_asker", "AnswerSocket"),
-    "while it waits": ("boathook.permits.answer_socket", "AnswerSocket.wait"),
-    "after the answer was taken": ("boathook.entry.run_once", "_EventRun._write_answer"),
-}
 
 
 def is_nothing_left(project) -> bool:
@@ -63,49 +36,105 @@ def is_nothing_left(project) -> bool:
     return json.loads(project.run("asks", "--json").stdout)["questions"] == [] and list_ask_files(project) == []
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_hook_process_that_is_killed_leaves_no_question_and_no_approval(project, stage):
+# By what sends them. The calls of a group wait at the same time, because each takes a process of its own.
+SIGNAL_GROUPS = {
+    "an end that is asked for": ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"),
+    "other programs": ("SIGUSR1", "SIGUSR2", "SIGIO", "SIGPWR", "SIGSTKFLT"),
+    "clocks and limits": ("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU"),
+    "real time": ("SIGRTMIN", "SIGRTMAX"),
+    "a stop that is asked for": ("SIGTSTP", "SIGTTIN", "SIGTTOU"),
+}
+# Prints the signals that end a wait, those that are ignored, and those whose handlers are not as before after it.
+CATCHES = """
+import os, signal
+from boathook.permits.person_asker import _FirstSignal
+caught, changed = [], []
+ignored = sorted(int(number) for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN)
+before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+for number in range(1, 65):
+    signals = _FirstSignal()
+    signals.catch()
+    if signal.getsignal(number) == signals._take:
+        try:
+            os.kill(os.getpid(), number)
+        except KeyboardInterrupt:
+            caught.append(number)
+    signals.restore()
+    changed += [int(other) for other in before if signal.getsignal(other) != before[other]]
+print(caught, ignored, changed, sep="\\n")
+"""
+FAULT_SIGNALS = {
+    signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS,
+}  # fmt: skip
+HARMLESS_SIGNALS = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
+
+
+@pytest.fixture
+def default_signals(default_sigint: None) -> Iterator[None]:
+    """Let every signal of the groups reach what the test starts: a shell in the background ignores some of them."""
+    numbers = [getattr(signal, name) for names in SIGNAL_GROUPS.values() for name in names if name != "SIGINT"]
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def start_codex_call(project, session: str) -> WaitingCall:
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf build"},
+             "session_id": session, "cwd": str(project.path)}  # fmt: skip
+    return WaitingCall(project, event=event, argv=project.make_argv("run", "--host", "codex", "--event", "PreToolUse"))
+
+
+@pytest.mark.usefixtures("default_signals")
+@pytest.mark.parametrize("group", SIGNAL_GROUPS)
+def test_a_signal_ends_the_wait_with_a_denial_that_an_agent_reads(project, group):
     set_up(project, WAIT)
-    mark = project.base / "paused"
-    argv = [sys.executable, "-c", PAUSING, *STAGES[stage], str(mark), *project.make_argv("run", "--json")[3:]]
-    call = WaitingCall(project, argv=argv)
-    if stage == "after the answer was taken":
-        assert answer(project, call.find_question())[0] == 0
-    wait_until(mark.exists)
-    call.kill("run")
-    assert call.finish()["end"] == {"code": -9, "stdout": "", "stderr": ""}
-    assert is_nothing_left(project)
-    # The same call asks anew.
-    again = WaitingCall(project)
-    assert answer(project, again.find_question(), typed="no")[0] == 0
-    assert again.finish()["decision"] == "block"
+    calls = {name: start_codex_call(project, name) for name in SIGNAL_GROUPS[group]}
+    for name, call in calls.items():
+        call.find_question()
+        call.kill("run", getattr(signal, name))
+    for name, call in calls.items():
+        end = call.finish()["end"]
+        assert "deny" in end["stdout"] or end["code"] == 2, (name, end)
+        assert "This is not consent." in end["stdout"] + end["stderr"], (name, end)
+    assert list_ask_files(project) == []
+    assert [record["result"] for record in read_records(project, "answered")] == ["killed"] * len(calls)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_ends_the_wait_with_a_denial_and_removes_the_question(project, number):
+@pytest.mark.usefixtures("default_sigint")
+def test_a_signal_ends_the_wait_with_a_verdict_and_the_exit_code_of_an_answer(project):
     set_up(project, WAIT)
     call = WaitingCall(project)
     call.find_question()
-    call.kill("run", number)
+    call.kill("run", signal.SIGTERM)
     found = call.finish()
     assert (found["decision"], found["end"]["code"]) == ("block", 0), found
     assert "This is not consent." in found["end"]["stdout"]
+
+
+@pytest.mark.usefixtures("default_signals")
+def test_every_signal_that_ends_or_stops_a_process_is_caught_and_its_handler_restored():
+    done = subprocess.run([sys.executable, "-c", CATCHES], capture_output=True, text=True, check=True)
+    caught, ignored, changed = map(json.loads, done.stdout.splitlines())
+    others = {signal.SIGKILL, signal.SIGSTOP, *FAULT_SIGNALS, *HARMLESS_SIGNALS, *ignored}
+    assert set(caught) == signal.valid_signals() - others
+    assert changed == []
+    # Python ignores them, so that a write fails instead.
+    assert {signal.SIGPIPE, signal.SIGXFSZ} <= set(ignored)
+
+
+@pytest.mark.parametrize("host", ["", "codex"])
+def test_several_signals_at_once_end_the_wait_with_a_denial(project, host):
+    set_up(project, WAIT)
+    call = start_codex_call(project, "s") if host else WaitingCall(project)
+    call.find_question()
+    # All of them are there when it goes on.
+    for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCONT):
+        call.kill("run", number)
+    end = call.finish()["end"]
+    assert "This is not consent." in end["stdout"] + end["stderr"], end
     assert list_ask_files(project) == []
     assert [record["result"] for record in read_records(project, "answered")] == ["killed"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_an_agent_reads_the_denial_of_a_wait_that_a_signal_ends(project, number):
-    set_up(project, WAIT)
-    event = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf build"},
-             "session_id": "s", "cwd": str(project.path)}  # fmt: skip
-    words = project.make_argv("run", "--host", "codex", "--event", "PreToolUse")
-    call = WaitingCall(project, event=event, argv=words)
-    call.find_question()
-    call.kill("run", number)
-    end = call.finish()["end"]
-    assert "deny" in end["stdout"] or end["code"] == 2, end
-    assert "This is not consent." in end["stdout"] + end["stderr"]
 
 
 def test_the_next_look_records_that_a_process_was_killed(project):
@@ -136,13 +165,9 @@ def test_a_person_whose_command_is_killed_can_answer_again(project):
     set_up(project, WAIT)
     call = WaitingCall(project)
     ask_id = call.find_question()
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", TAKE_TERMINAL, *project.make_argv("asks", ask_id)],
-        stdin=follower, stdout=follower, stderr=follower, cwd=project.path, start_new_session=True,
-        env=make_person_environment(project) | {"TERM": "dumb", "PAGER": "cat"},
-    ) as person:  # fmt: skip
-        os.close(follower)
+    env = make_person_environment(project) | {"TERM": "dumb", "PAGER": "cat"}
+    person, leader = start_at_terminal(project.make_argv("asks", ask_id), cwd=project.path, env=env)
+    with person:
         shown = b""
         while b"or no to deny it: " not in shown:
             shown += os.read(leader, 4096)
@@ -170,8 +195,8 @@ def test_answers_that_are_wrong_slow_or_from_no_terminal_change_nothing(project)
     state, ask_id = str(project.state), call.find_question()
     (waiting,) = list_waiting(state)
     other = PersonAnswer(ask_id, "0" * 64, True, BY_TERMINAL)
-    assert send_answer(state, waiting, other).reason == "it is for another call"
-    assert send_answer(state, waiting, other.replace(id="0" * 32)).reason == "it is for another call"
+    for wrong in (other, other.replace(id="0" * 32)):
+        assert not send_answer(state, waiting, wrong).is_taken
     right = f"PersonAnswer({ask_id!r}, {waiting.digest!r}, True, 'terminal')"
     code = (
         "import sys; from boathook.core.waiting_question import PersonAnswer\n"
@@ -259,12 +284,15 @@ def test_questions_that_others_could_have_written_are_not_shown(project):
     call.kill("run")
 
 
-def test_an_answer_to_a_question_with_a_rewritten_reason_is_void(project):
+@pytest.mark.parametrize(("shown", "other"), [("sure?", "harmless"), ('"session":"s"', '"session":"mine"')])
+def test_an_answer_to_a_question_that_was_rewritten_is_void(project, shown, other):
     set_up(project, WAIT)
     call = WaitingCall(project)
     ask_id = call.find_question()
     path = project.state / "asks" / f"{ask_id}.json"
-    path.write_text(path.read_text().replace("sure?", "harmless"))
+    text = path.read_text().replace('": ', '":')
+    assert shown in text
+    path.write_text(text.replace(shown, other))
     code, text = answer(project, ask_id)
     assert (code, "it is for another call" in text) == (1, True), text
     call.kill("run")
@@ -290,6 +318,13 @@ def test_questions_that_no_process_of_ours_writes_are_not_shown(project):
     path.chmod(0o600)
     assert read_waiting(state, ask_id) is None
     assert not path.exists()
+    # It would stay for ever, and no clock shows some of these times.
+    for begin in (fields["question"]["time"] + 1e6, 1e18, 1e300):
+        far = {"question": fields["question"] | {"time": begin}, "deadline": begin}
+        path.write_text(json.dumps(fields | far))
+        path.chmod(0o600)
+        assert read_waiting(state, ask_id) is None, begin
+        assert not path.exists()
     path.write_text("{")
     os.utime(path, (2**33, 2**33))
     assert list_waiting(state) == []
@@ -297,18 +332,57 @@ def test_questions_that_no_process_of_ours_writes_are_not_shown(project):
     call.kill("run")
 
 
+# A listener that stays until it is killed. In a container it has a number that no process outside has.
+LISTENS = """
+import sys, time
+from boathook.permits import ask_listeners
+from boathook.system.process_facts import ProcessFacts, read_process_facts
+if sys.argv[2]:
+    ask_listeners.read_process_facts = lambda pid: ProcessFacts(int(sys.argv[2]), 1, 1, 1, 1)
+with ask_listeners.register_listener(sys.argv[1]):
+    print("listens", flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def start_listener(project, pid=""):
+    """Start a listener at a terminal, and kill it in the end."""
+    argv = [sys.executable, "-c", LISTENS, str(project.state), pid]
+    listener, leader = start_at_terminal(argv, cwd=project.path, env=os.environ)
+    try:
+        shown = b""
+        while not shown.endswith(b"\r\n"):
+            shown += os.read(leader, 64)
+        assert shown == b"listens\r\n"
+        yield
+    finally:
+        listener.kill()
+        listener.wait()
+        os.close(leader)
+
+
 def test_a_listener_that_was_killed_does_not_count(project):
-    from boathook.permits.ask_listeners import has_ask_listener, register_listener
+    from boathook.permits.ask_listeners import has_ask_listener
 
     state = str(project.state)
     assert not has_ask_listener(state)
-    with register_listener(state):
+    with start_listener(project):
         assert has_ask_listener(state)
-    assert not has_ask_listener(state)
-    start = f"listener = register_listener({state!r}); listener.__enter__()"
-    code = f"import os; from boathook.permits.ask_listeners import register_listener; {start}; os._exit(0)"
-    subprocess.run([sys.executable, "-c", code], check=True)
     assert list_ask_files(project, ".listener")
     (project.state / "asks" / "\u00b2-\u0663-x.listener").touch()
     assert not has_ask_listener(state)
     assert list_ask_files(project) == []
+
+
+def test_a_listener_in_another_container_does_not_count_and_keeps_its_file_while_it_runs(project):
+    from boathook.permits.ask_listeners import has_ask_listener
+
+    state, unused = str(project.state), str(2**22 + 1)
+    for pid, counts in (("", True), (unused, False)):
+        with start_listener(project, pid):
+            for _ in range(2):
+                assert has_ask_listener(state) == counts
+                assert len(list_ask_files(project, ".listener")) == 1
+        assert not has_ask_listener(state)
+        assert list_ask_files(project) == []

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boathook.core.permit import Question
 from boathook.hosts.setup import list_setups
 from e2e.terminal import ASKS_PROMPT, run_at_terminal
 from tests.scratch_project import ScratchProject
@@ -112,6 +113,13 @@ class WaitingCall:
 def make_call(project: ScratchProject, command: str = "rm -rf build", **fields: Any) -> dict[str, Any]:
     return {"event_type": "pre-tool-call", "tool_name": "Shell", "tool_input": {"command": command},
             "session_id": "s", "work_dir": str(project.path), **fields}  # fmt: skip
+
+
+def make_question(question_id: str, session: str = "s1") -> Question:
+    """Return a question about a call of a shell, which nothing waits for."""
+    about = {"host": "claude", "project": "/p", "session": session, "event": "pre-tool-call", "work_dir": "/p"}
+    call = {"tool": "Shell", "host_tool": "Bash", "tool_input": {"command": "rm -rf build"}}
+    return Question(id=question_id, time=0.0, objections=(), **about, **call)
 
 
 def list_ask_files(project: ScratchProject, ending: str = "") -> list[Path]:

@@ -1,99 +1,91 @@
 "use strict";
-// Decisions of a person: a button begins one, the server then wants a code, and only with that anything happens. `page.js` is
-// loaded before, and has the functions that both use.
-
-const dialog = document.getElementById("decide");
-const codeForm = document.getElementById("decide-form");
-const codeField = document.getElementById("decide-code");
-const resultText = document.getElementById("decide-result");
-const repeatButton = document.getElementById("decide-repeat");
-let decision = null;
-let repeatId = "";
+// Decisions of a person: a button begins one, and nothing happens without the code that the server wants then. Needs `page.js`.
+const [dialog, codeForm, codeField] = ["decide", "decide-form", "decide-code"].map(find);
+let decision = null, repeatId = "", round = 0;
 
 async function sendDecision(path, fields) {
-  const headers = {
-    Authorization: `Bearer ${sessionStorage.getItem(TOKEN)}`,
-    "Content-Type": "application/json",
-  };
-  try {
-    const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(fields) });
-    if (answer.ok) return await answer.json();
-    return { message: "Nothing was decided: the page refused this. Reload it, then try again." };
-  } catch {
-    return { message: "Nothing was decided, as far as this window knows: the page has ended." };
-  }
+  const headers = { "Content-Type": "application/json" }, begun = round;
+  const answer = await ask(path, { method: "POST", headers, body: JSON.stringify(fields) }).catch(() => null);
+  // The person has gone on: this is not about what the dialog shows now.
+  if (begun !== round) return new Promise(() => {});
+  if (answer?.ok) return answer.json();
+  if (answer) return { message: "Nothing was decided: the page refused this. Reload it, then try again." };
+  return { message: "The page has ended, so nothing was decided. Answer in a terminal: boathook asks" };
+}
+
+function showResult(text, next = null, repeat = "") {
+  [decision, repeatId] = [next, repeat];
+  find("decide-result").textContent = text || "";
+  codeForm.hidden = find("decide-text").hidden = !decision;
+  find("decide-repeat").hidden = !repeatId;
+  if (!decision) find("decide-close").focus();
 }
 
 async function beginDecision(button) {
   const { decision: word, about, digest, project = "" } = button.dataset;
+  round += 1;
   const begun = await sendDecision("/decide/begin", { decision: word, about, digest, project });
-  decision = begun.is_begun ? { id: begun.id, ask: about } : null;
-  document.getElementById("decide-title").textContent = begun.wish ? `${begun.wish}?` : "Nothing was decided";
-  document.getElementById("decide-about").textContent = begun.about || "";
-  document.getElementById("decide-text").textContent = begun.text || "";
-  resultText.textContent = begun.message || "";
-  codeForm.hidden = !decision;
-  codeField.hidden = begun.way === "program";
-  document.getElementById("decide-label").hidden = codeField.hidden;
+  showResult(begun.message, begun.is_begun ? { id: begun.id, asked: button.closest("[data-ask]")?.dataset.ask } : null);
+  find("decide-title").textContent = begun.wish ? `${begun.wish}?` : "Nothing was decided";
+  find("decide-send").textContent = begun.wish?.match(/^(Never run|\w+)/)[0] || "";
+  find("decide-about").textContent = begun.about || "";
+  find("decide-text").textContent = begun.text || "";
   codeField.value = "";
-  repeatButton.hidden = true;
+  codeField.hidden = find("decide-label").hidden = begun.way === "program";
   dialog.showModal();
   if (decision && !codeField.hidden) codeField.focus();
 }
 
 async function finishDecision() {
   if (!decision) return;
-  resultText.textContent = "";
+  showResult("", decision);
   const result = await sendDecision("/decide/finish", { id: decision.id, code: codeField.value });
   codeField.value = "";
-  resultText.textContent = result.message;
-  if (!result.is_done) return;
-  decision = null;
-  codeForm.hidden = true;
-  repeatId = result.repeat;
-  repeatButton.hidden = !repeatId;
+  // A hook that is decided about waits for no review.
+  if (result.is_done && location.hash.startsWith("#/review")) history.replaceState(null, "", "#/now");
+  showResult(result.message, result.is_done ? null : decision, result.repeat);
 }
 
-async function repeatDecision() {
-  repeatButton.hidden = true;
-  resultText.textContent = (await sendDecision("/decide/repeat", { id: repeatId })).message;
-}
-
-async function endRepeat(id) {
-  showStatus((await sendDecision("/decide/end", { id })).message);
-  showScreen();
-}
-
-// Questions come and go while the page shows them.
-function showQuestions(html) {
-  const place = document.getElementById("questions");
-  if (place) insertFragment(place, html);
-  if (place && decision && /^[0-9a-f]{32}$/.test(decision.ask) && !place.querySelector(`[data-ask="${decision.ask}"]`)) {
-    decision = null;
-    codeForm.hidden = true;
-    resultText.textContent = "The call does not wait for an answer any more.";
+// Questions and other parts of Now come and go. A card or row that stays keeps what is open and focused in it.
+function showPart({ part, key, html }) {
+  const place = find(part), focused = document.activeElement;
+  if (!place || place.dataset.key === key) return;
+  const listRows = () => [...place.querySelectorAll("li, tr")].map((row) => [row.dataset.copy + row.firstChild.textContent, row]);
+  const listActions = (row) => [...row.querySelectorAll("summary, a, button")];
+  const before = new Map(listRows());
+  insertFragment(place, html);
+  place.dataset.key = key;
+  for (const [name, row] of listRows()) {
+    const known = before.get(name);
+    if (known?.querySelector("details[open]")) row.querySelector("details")?.setAttribute("open", "");
+    if (known) listActions(row)[listActions(known).indexOf(focused)]?.focus({ preventScroll: true });
   }
+  const ids = [...document.querySelectorAll("#questions [data-ask]")].map((one) => one.dataset.ask);
+  if (decision?.asked && !ids.includes(decision.asked)) showResult("The call does not wait for an answer any more.");
   showTimeLeft();
 }
 
 function showTimeLeft() {
   for (const place of document.querySelectorAll("[data-until]")) {
-    const seconds = Math.max(0, Math.round((Number(place.dataset.until) - Date.now()) / 1000));
-    place.textContent = `${seconds} s`;
+    const seconds = Math.max(0, Math.round((place.dataset.until - Date.now() + skew) / 1000));
+    place.textContent = seconds < 100 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   }
 }
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("button");
-  if (!button) return;
-  if (button.dataset.decision) beginDecision(button);
-  else if (button.dataset.end) endRepeat(button.dataset.end);
-  else if (button.id === "decide-repeat") repeatDecision();
-  else if (button.id === "decide-close") dialog.close();
+Object.assign(BUTTONS, {
+  decision: beginDecision,
+  end: async (button) => {
+    const { message } = await sendDecision("/decide/end", { id: button.dataset.end });
+    await showScreen();
+    showStatus(message);
+  },
+  "decide-repeat": async () => showResult((await sendDecision("/decide/repeat", { id: repeatId })).message),
+  "decide-close": () => dialog.close(),
 });
-// What was decided is not on the screen any more.
 dialog.addEventListener("close", () => {
+  round += 1;
   decision = null;
   showScreen();
 });
 setInterval(showTimeLeft, 1000);
+getToken().then((token) => (token ? showScreen() : refuse()));

@@ -19,8 +19,9 @@ from boathook.core.text import reveal_text
 from boathook.core.waiting_question import BY_PAGE, PersonAnswer, WaitingQuestion
 from boathook.errors import ConfigError
 from boathook.ledger.record import make_trust_record
-from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, make_local_record
 from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
+from boathook.page.page_facts import name_agent
 from boathook.page.person_check import DecisionResult, PageDecision
 from boathook.permits.factors import describe_wish
 from boathook.permits.repeat_permits import write_repeat
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 ALLOW_CALL, DENY_CALL, TRUST_HOOK, DENY_HOOK = "allow-call", "deny-call", "trust-hook", "deny-hook"
 # The fields of every decision: its word, what it is about, the digest that was shown, and the project of a hook.
 DECISION_FIELDS = ("decision", "about", "digest", "project")
-_CHANGED = "it is not what was shown any more. Look at it again, then decide"
+_CHANGED = "it has changed since this screen was shown. Look at it again, then decide"
 
 
 def _make_answer(context: PageContext, fields: Mapping[str, str], *, is_yes: bool) -> PageDecision:
@@ -51,7 +52,7 @@ def _make_answer(context: PageContext, fields: Mapping[str, str], *, is_yes: boo
         partial(_send_answer, context, waiting, is_yes),
         is_passed_on=is_yes,
         needs_factor=is_yes and question.needs_factor,
-        about=f"{describe_waiting_call(waiting)} ({question.host}, session {reveal_text(question.session) or '-'})",
+        about=f"{describe_waiting_call(waiting)} ({name_agent(question.host)}, session {reveal_text(question.session) or '-'})",
     )
 
 
@@ -124,9 +125,8 @@ def _describe_hook(candidate: TrustCandidate) -> tuple[str, ...]:
 
 def _record_decision(context: PageContext, candidate: TrustCandidate, decision: str, digest: str) -> None:
     """Record what a person decides; LedgerError if that is impossible, and then nothing is decided."""
-    about = {"id": make_record_id(), "time": make_timestamp(), "via": BY_PAGE, "digest": digest}
-    record = make_trust_record(candidate.place.project, candidate.hook.name, decision, **about)
-    Ledger(context.state).append_required(record | describe_machine(context.state))
+    about = make_trust_record, candidate.place.project, candidate.hook.name, decision
+    Ledger(context.state).append_required(make_local_record(context.state, *about, via=BY_PAGE, digest=digest))
 
 
 DECISION_ROWS: dict[str, Callable[[PageContext, Mapping[str, str]], PageDecision]] = {

@@ -16,17 +16,22 @@ from boathook.errors import BoathookError
 from boathook.page.guards_screen import list_guards
 from boathook.page.hook_screen import list_hook_sums
 from boathook.page.live_screen import list_live_rows
+from boathook.page.needs import list_need_rows
+from boathook.page.parts import make_copied_command
 from boathook.page.record_screen import find_whole_record
-from boathook.page.session_screen import list_sessions
+from boathook.page.session_screen import list_session_steps, list_sessions
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
 
+# A replay is not among them: saving its list would run the hooks again.
 _LISTS: dict[str, Callable[[PageContext, Query], list[dict[str, Any]]]] = {
+    "now": list_need_rows,
     "live": list_live_rows,
     "guards": list_guards,
     "hooks": list_hook_sums,
     "sessions": list_sessions,
+    "session": list_session_steps,
     "record": lambda context, query: [record_to_json(find_whole_record(context, query.get("id", ""))[1])],
 }
 # A program for tables takes a cell that begins like this for a formula, and the text of records is written by others.
@@ -63,7 +68,7 @@ def _make_cell_text(value: object) -> object:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
-def make_markdown(context: PageContext, name: str, kind: str, query: Query) -> str | None:  # noqa: ARG001
+def make_markdown(context: PageContext, query: Query) -> str | None:
     """Return one record as Markdown; its text is in a block that it cannot end."""
     try:
         row, record = find_whole_record(context, query.get("id", ""))
@@ -71,7 +76,7 @@ def make_markdown(context: PageContext, name: str, kind: str, query: Query) -> s
         return None
     lines = [reveal_text(line, "\t") for line, _ in describe_record(record, context.index.read_ends(row), is_utc=True)]
     fence = "`" * max(3, 1 + max(map(_count_ticks, lines), default=0))
-    return "\n".join((f"## boathook why {row.id}", "", f"{fence}text", *lines, fence, ""))
+    return "\n".join((f"## {reveal_text(make_copied_command('why', row.id))}", "", f"{fence}text", *lines, fence, ""))
 
 
 def _count_ticks(line: str) -> int:

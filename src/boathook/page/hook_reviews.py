@@ -8,6 +8,7 @@ from boathook.assembly import load_with_trust, locate
 from boathook.cli.trust import TrustChoices, list_waiting_hooks
 from boathook.cli.trust_review import Review, TrustCandidate
 from boathook.errors import ConfigError
+from boathook.page.parts import make_project_command
 from boathook.trust.store import TrustStore
 
 if TYPE_CHECKING:
@@ -29,5 +30,6 @@ def describe_refused_trust(candidate: TrustCandidate, review: Review) -> str:
     if candidate.content is None:
         return candidate.error
     if not review.is_whole:
-        return f"not all of {name} can be shown. Read its files, then run: boathook trust {name} --yes"
+        command = make_project_command(candidate.place.project, "trust", name, "--yes")
+        return f"not all of {name} can be shown. Read its files, then run: {command}"
     return ""

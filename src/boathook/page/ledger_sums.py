@@ -1,7 +1,9 @@
-"""Sums over the records of a ledger: per hook, per hook and agent, per hook and day, per agent and per session."""
+"""Sums over the records of a ledger: per hook, per hook and day, per agent, per folder and per session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from boathook.cli.record_text import find_folder, is_objection
@@ -11,10 +13,12 @@ from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.schema import LedgerRecord
 
 _MAX_SESSIONS = 5_000
+# The name of a hook and where it is: projects may have hooks of the same name.
+HookKey = tuple[str, str]
 
 
-class Firings:
-    """How often something happened, and the last time, with the record of it."""
+class LastEvent:
+    """How many events there were, and the last one, with its record."""
 
     __slots__ = ("count", "id", "time")
 
@@ -42,60 +46,110 @@ class DaySum:
         self.failures += run["status"] != OK
         self.ms += run["ms"]
 
+    def merge(self, other: DaySum) -> None:
+        self.runs += other.runs
+        self.blocks += other.blocks
+        self.failures += other.failures
+        self.ms += other.ms
+
 
 class SessionSum:
     """What the ledger has of one session of an agent."""
 
-    __slots__ = ("events", "first", "folder", "host", "last", "ms", "objections", "session")
+    __slots__ = ("events", "first", "folder", "hook_times", "host", "last", "ms", "objections", "session")
 
     def __init__(self, record: LedgerRecord) -> None:
         self.session, self.host, self.folder = record["session"], record["host"], find_folder(record)
         self.first = self.last = record["time"]
         self.events = self.objections = 0
         self.ms = 0.0
+        self.hook_times: dict[HookKey, float] = {}
 
-    def add(self, record: LedgerRecord) -> None:
+    def add(self, record: LedgerRecord, keys: Iterable[HookKey]) -> None:
         self.first, self.last = min(self.first, record["time"]), max(self.last, record["time"])
         self.events += 1
         self.objections += is_objection(record)
         self.ms += record["ms"]
+        for run, key in zip(record["hooks"], keys, strict=True):
+            self.hook_times[key] = self.hook_times.get(key, 0.0) + run["ms"]
+
+    def count_seconds(self) -> float:
+        """Return the time from the first to the last event; 0.0 if it is not known."""
+        try:
+            first, last = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (self.first, self.last))
+            return (last - first).total_seconds()
+        except (ValueError, TypeError):
+            return 0.0
 
 
 class LedgerSums:
     """The sums. Their order does not matter, so that records may come in any."""
 
-    def __init__(self) -> None:
-        self.hooks: dict[str, HookStats] = {}
-        self.days: dict[str, dict[str, DaySum]] = {}
-        self.firings: dict[tuple[str, str], Firings] = {}
-        self.hosts: dict[str, Firings] = {}
-        self.folders: dict[str, Firings] = {}
+    def __init__(self, find_place: Callable[[dict[str, Any], LedgerRecord], str]) -> None:
+        """`find_place` returns what tells a run from those of other hooks of its name."""
+        self._find_place = find_place
+        self.hooks: dict[HookKey, HookStats] = {}
+        self.days: dict[HookKey, dict[str, DaySum]] = {}
+        self.hosts: dict[str, LastEvent] = {}
+        self.folders: dict[str, LastEvent] = {}
         self.sessions: dict[str, SessionSum] = {}
+        self._keys: dict[HookKey, HookKey] = {}
 
     def add(self, record: LedgerRecord) -> None:
         # What anybody can have added to the ledger does not count.
         if record.get("spilled") or record["type"] not in (DISPATCH_TYPE, END_TYPE):
             return
         is_dispatch = record["type"] == DISPATCH_TYPE
-        for run in record["hooks"] if is_dispatch else [record]:
-            self._add_run(run, record)
-        self.hosts.setdefault(record["host"], Firings()).add(record)
+        runs = record["hooks"] if is_dispatch else [record]
+        keys = [self._make_key(run, record) for run in runs]
+        for run, key in zip(runs, keys, strict=True):
+            self.hooks.setdefault(key, HookStats()).add(run)
+            self.days.setdefault(key, {}).setdefault(record["time"][:10], DaySum()).add(run)
+        self.hosts.setdefault(record["host"], LastEvent()).add(record)
         if folder := find_folder(record):
-            self.folders.setdefault(folder, Firings()).add(record)
+            self.folders.setdefault(folder, LastEvent()).add(record)
         if is_dispatch and record["session"]:
-            self._add_to_session(record)
+            self._add_to_session(record, keys)
 
-    def _add_run(self, run: dict[str, Any], record: LedgerRecord) -> None:
-        name = run["hook"]
-        self.hooks.setdefault(name, HookStats()).add(run)
-        self.days.setdefault(name, {}).setdefault(record["time"][:10], DaySum()).add(run)
-        self.firings.setdefault((name, record["host"]), Firings()).add(record)
+    def _make_key(self, run: dict[str, Any], record: LedgerRecord) -> HookKey:
+        key = (run["hook"], self._find_place(run, record))
+        # Of many runs of a hook, one key is kept.
+        return self._keys.setdefault(key, key)
 
-    def _add_to_session(self, record: LedgerRecord) -> None:
+    def find_stats(self, keys: Iterable[HookKey]) -> HookStats:
+        """Return the sums of a hook that has several keys; without times if it never ran."""
+        stats = HookStats()
+        for one in (self.hooks[key] for key in keys if key in self.hooks):
+            stats.blocks += one.blocks
+            stats.failures += one.failures
+            stats.timeouts += one.timeouts
+            stats.times.extend(one.times)
+        return stats
+
+    def find_days(self, keys: Iterable[HookKey]) -> list[tuple[str, DaySum]]:
+        """Return what a hook did by day, the first day first."""
+        days: dict[str, DaySum] = {}
+        for key in keys:
+            for day, one in self.days.get(key, {}).items():
+                days.setdefault(day, DaySum()).merge(one)
+        return sorted(days.items())
+
+    def compute_session_shares(self) -> dict[HookKey, float]:
+        """Return by hook what part of the time of its sessions it took, in percent. A session of one event has no time."""
+        times: dict[HookKey, list[float]] = {}
+        for session in self.sessions.values():
+            seconds = session.count_seconds()
+            for key, ms in session.hook_times.items() if seconds > 0 else ():
+                sums = times.setdefault(key, [0.0, 0.0])
+                sums[0] += ms / 1000
+                sums[1] += seconds
+        return {key: round(100 * taken / seconds, 2) for key, (taken, seconds) in times.items()}
+
+    def _add_to_session(self, record: LedgerRecord, keys: list[HookKey]) -> None:
         key = record["session"]
         if key not in self.sessions and len(self.sessions) >= _MAX_SESSIONS:
             oldest = min(self.sessions.values(), key=lambda one: one.last)
             if oldest.last > record["time"]:
                 return
             del self.sessions[oldest.session]
-        self.sessions.setdefault(key, SessionSum(record)).add(record)
+        self.sessions.setdefault(key, SessionSum(record)).add(record, keys)

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from boathook.cli.show import format_count
+from boathook.core.hashing import hexdigest
 from boathook.hosts.host import list_host_names
 from boathook.install.status import ABSENT_STATUS
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.needs import QUESTION, Need, list_needs
+from boathook.page.needs import QUESTION, Need, explain_error, list_needs
 from boathook.page.page_facts import name_agent
-from boathook.page.parts import describe_age, make_copy_button, make_diff, make_link, make_table, make_time
-from boathook.page.question_parts import QUESTIONS_ID, make_questions, make_repeats
+from boathook.page.parts import (
+    describe_age,
+    make_copied_command,
+    make_copy_button,
+    make_diff,
+    make_downloads,
+    make_link,
+    make_table,
+    make_text,
+    make_time,
+)
+from boathook.page.question_parts import make_questions, make_repeats
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
 
 
 def make_now_screen(context: PageContext, query: Query) -> Html:  # noqa: ARG001
-    needs = list_needs(context)
-    title = make_element("h1", describe_count(len(needs)))
-    # A question is shown with its whole call.
-    items = [_make_need(need) for need in needs if need.kind != QUESTION]
-    questions = make_element("div", make_questions(context), id=QUESTIONS_ID)
-    others = make_element("ol", items, class_="needs") if items else None
-    return join_html(
-        (
-            title,
-            questions,
-            others,
-            make_repeats(context),
-            make_element("h2", "Agents"),
-            _make_agents(context),
-            _make_state(context),
-        )
-    )
+    title = make_element("h1", describe_count(len(list_needs(context))))
+    parts = [make_element("div", html, id=name, data_key=key) for name, (key, html) in make_parts(context).items()]
+    return join_html((title, *parts, make_downloads("now", ("json", "csv"), {})))
 
 
 def describe_count(count: int) -> str:
@@ -41,9 +40,34 @@ def describe_count(count: int) -> str:
     return f"{count} thing{'s' * (count != 1)} need{'s' * (count == 1)} you" if count else "Nothing needs you"
 
 
+def make_parts(context: PageContext) -> dict[str, tuple[str, Html]]:
+    """Return the parts of the screen by their ids, each with a key that is another one if the part has changed."""
+    parts = {name: _make_safely(subject, make, context) for name, (subject, make) in PARTS.items()}
+    return {name: (hexdigest(html.encode("utf-8", "surrogatepass")), html) for name, html in parts.items()}
+
+
+def _make_safely(subject: str, make: Callable[[PageContext], Html], context: PageContext) -> Html:
+    """Return a part; if it fails, its error: no other part may be hidden by it, above all no question."""
+    try:
+        return make(context)
+    except Exception as error:  # noqa: BLE001
+        return make_element("p", f"{subject} cannot be shown here: {explain_error(error)}.", role="alert")
+
+
+def _make_needs(context: PageContext) -> Html:
+    # A question is shown with its whole call.
+    items = [_make_need(need) for need in list_needs(context) if need.kind != QUESTION]
+    return make_element("ol", items, class_="needs") if items else Html("")
+
+
 def _make_need(need: Need) -> Html:
-    age = describe_age(need.since) if need.since else ""
-    title = make_link(need.title, "hook", name=need.hook, project=need.project) if need.hook else need.title
+    since = (" (", need.since_word, " " if need.since_word else "", make_time(need.since), ")") if need.since else ()
+    title: Html | str = need.title
+    # Enter opens the first link of a card: it must lead to what the card asks for.
+    if need.review:
+        title = make_link(need.title, "review", project=need.project, id=need.review)
+    elif need.hook:
+        title = make_link(need.title, "hook", name=need.hook, project=need.project)
     diff = None
     if need.diff:
         diff = make_element("details", make_element("summary", "What changed"), make_diff(need.diff))
@@ -51,7 +75,7 @@ def _make_need(need: Need) -> Html:
     return make_element(
         "li",
         make_element("h2", make_element("span", need.kind, class_="kind"), " ", title),
-        make_element("p", need.text, make_element("span", f" Since {age}." if age else "", class_="note")),
+        make_element("p", make_text(need.text), make_element("span", since, class_="note")),
         diff,
         make_element("p", review) if review else None,
         make_element("p", make_copy_button(need.command)) if need.command else None,
@@ -87,8 +111,12 @@ def list_agents(context: PageContext) -> list[dict[str, Any]]:
 
 
 def _make_agents(context: PageContext) -> Html:
-    rows = []
-    for agent in list_agents(context):
+    return join_html((make_element("h2", "Agents"), _make_agent_table(context), _make_state(context)))
+
+
+def _make_agent_table(context: PageContext) -> Html:
+    rows, found = [], list_agents(context)
+    for agent in found:
         last = "no event is recorded"
         if agent["last"]:
             age = make_link(describe_age(agent["last"]), "record", id=agent["id"])
@@ -98,11 +126,21 @@ def _make_agents(context: PageContext) -> Html:
         )
     if not rows:
         return make_element("p", "No agent was found here. ", make_copy_button("boathook setup"))
-    return make_table(("Agent", "Connection", "Last event", "Events"), rows)
+    commands = [make_copied_command("log", "--agent", agent["name"]) for agent in found]
+    return make_table(("Agent", "Connection", "Last event", "Events"), rows, commands)
 
 
 def _make_state(context: PageContext) -> Html:
     state = context.index.describe_state()
-    text = f"{state.rows:,} records in {context.state}."
+    text = f"{format_count(state.rows, 'record')} in {context.state}."
     text += "" if state.is_complete else " Older ones are still being read, so that counts are too small."
     return make_element("p", text, class_="note")
+
+
+# The parts that the script replaces while the screen is open, by their ids: what each is about, and the function that makes it.
+PARTS: dict[str, tuple[str, Callable[[PageContext], Html]]] = {
+    "questions": ("The calls that wait for you", make_questions),
+    "needs": ("What needs you", _make_needs),
+    "repeats": ("The calls that you allowed again", make_repeats),
+    "agents": ("The agents", _make_agents),
+}

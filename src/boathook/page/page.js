@@ -1,16 +1,15 @@
 "use strict";
-// The page: asks for screens, inserts what the server has escaped, and follows new records. The token is in the memory of this
-// tab only (sessionStorage), never in a cookie, because a browser sends cookies to every port of a host.
+// Shows screens as the server has escaped them, and follows new records. The token is in the memory of this tab only
+// (sessionStorage), never in a cookie, because a browser sends cookies to every port of a host.
 
-const policy = window.trustedTypes
-  ? window.trustedTypes.createPolicy("boathook", { createHTML: (text) => text })
-  : { createHTML: (text) => text };
-const main = document.getElementById("screen");
+const rules = { createHTML: (text) => text };
+const policy = window.trustedTypes?.createPolicy("boathook", rules) ?? rules;
+const find = (id) => document.getElementById(id);
+const makeElement = (name, fields) => Object.assign(document.createElement(name), fields);
+const showStatus = (textContent, className = "") => Object.assign(find("status"), { textContent, className });
+const main = find("screen");
 const TOKEN = "boathook-token";
-let stream = null;
-let isPaused = false;
-let held = [];
-let visit = 0;
+let stream = null, isPaused = false, held = [], visit = 0, skew = 0, wanted = "";
 
 // The only way in for HTML: fragments of the server, which has escaped every text in them.
 function insertFragment(element, html, where) {
@@ -20,21 +19,13 @@ function insertFragment(element, html, where) {
 }
 
 function showMessage(title, text) {
-  const heading = document.createElement("h1");
-  const paragraph = document.createElement("p");
-  heading.textContent = title;
-  paragraph.textContent = text;
-  main.replaceChildren(heading, paragraph);
+  main.replaceChildren(makeElement("h1", { textContent: title }), makeElement("p", { textContent: text }));
   finishScreen();
 }
 
 function finishScreen() {
   main.removeAttribute("aria-busy");
   main.dataset.address = location.hash;
-}
-
-function showStatus(text) {
-  document.getElementById("status").textContent = text;
 }
 
 async function getToken() {
@@ -44,96 +35,61 @@ async function getToken() {
     const answer = await fetch("/session", { method: "POST", body: match[1] });
     if (answer.ok) sessionStorage.setItem(TOKEN, (await answer.json()).token);
   }
+  // Another page may have led this tab here, and a replay runs hooks: the person starts it.
+  if (/^#\/replay\W/.test(location.hash)) history.replaceState(null, "", "#/replay");
   return sessionStorage.getItem(TOKEN);
 }
 
-async function ask(path, signal) {
-  const headers = { Authorization: `Bearer ${sessionStorage.getItem(TOKEN)}` };
-  const answer = await fetch(path, { headers, signal });
-  if (answer.status === 401) {
-    sessionStorage.removeItem(TOKEN);
-    refuse();
-  }
+async function ask(path, options = {}) {
+  const headers = { ...options.headers, Authorization: `Bearer ${sessionStorage.getItem(TOKEN)}` };
+  const answer = await fetch(path, { ...options, headers });
+  if (answer.status === 401) refuse();
   return answer;
 }
 
 function refuse() {
-  showMessage(
-    "This window may not read the page",
-    "The address works once, within a minute. Press Enter in the terminal that runs `boathook page` for another window.",
-  );
-}
-
-// Screens
-
-function readAddress() {
-  const [, name, query] = /^#\/(\w+)\??(.*)$/.exec(location.hash) || [null, "now", ""];
-  return { name, query };
+  sessionStorage.removeItem(TOKEN);
+  const text = "The address works once, within a minute. Press Enter in the terminal that runs boathook page for another window.";
+  showMessage("This window may not read the page", text);
 }
 
 async function showScreen() {
   if (location.hash && !location.hash.startsWith("#/")) return;
-  const { name, query } = readAddress();
-  const number = ++visit;
-  stopStream();
+  const [, name, query] = /^#\/(\w+)\??(.*)$/.exec(location.hash) || [null, "now", ""];
+  const number = ++visit, field = main.contains(document.activeElement) ? document.activeElement.name : "";
+  [held, isPaused] = [[], false];
+  stream?.abort();
+  showStatus("");
   delete main.dataset.address;
   main.setAttribute("aria-busy", "true");
-  let answer;
-  try {
-    answer = await ask(`/data/screen/${name}?${query}`);
-  } catch {
-    if (number === visit) showMessage("The page has ended", "Start it again in a terminal: boathook page");
-    return;
-  }
-  if (number !== visit || answer.status === 401) return;
-  const screen = await answer.json();
-  if (!answer.ok) {
-    showMessage("There is no such screen", "Choose one above.");
-    return;
-  }
+  const answer = await ask(`/data/screen/${name}?${query}`).catch(() => null);
+  const screen = answer?.ok ? await answer.json().catch(() => null) : null;
+  if (number !== visit || answer?.status === 401) return;
+  if (!answer) return showMessage("The page has ended", "Start it again in a terminal: boathook page. Answer: boathook asks");
+  if (answer.status === 404) return showMessage("There is no such screen", "Choose one above.");
+  if (!screen) return showMessage("This screen cannot be shown", "The terminal that runs boathook page has the error.");
   insertFragment(main, screen.html);
   finishScreen();
-  markScreen(name);
+  (main.querySelector(`[name="${wanted || field || "none"}"]`) || main).focus({ preventScroll: true });
+  for (const link of document.querySelectorAll("#screens a"))
+    link.setAttribute("aria-current", link.hash === `#/${screen.place}` ? "page" : "false");
+  [wanted, skew] = ["", Date.now() - screen.now];
+  showTimeLeft();
   showWaiting(screen.waiting, screen.title);
   followRecords(name, query, screen.position);
 }
 
-function markScreen(name) {
-  for (const link of document.querySelectorAll("#screens a")) {
-    const target = link.hash.slice(2);
-    const isHere = target === name || target === `${name}s` || (target === "live" && name === "record");
-    if (isHere) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-}
-
 function showWaiting(count, title) {
-  const name = title || document.title.replace(/^\(\d+\) /, "").replace(/ · boathook$/, "");
+  const name = title || document.title.replace(/^\(\d+\) | · boathook$/g, "");
   document.title = `${count ? `(${count}) ` : ""}${name} · boathook`;
-  const icon = document.getElementById("icon");
-  const text = count > 99 ? "99" : String(Number(count));
-  const mark = `<circle cx="22" cy="22" r="10" fill="#a81e1e"/><text x="22" y="27" font-size="13" font-family="sans-serif" text-anchor="middle" fill="#fff">${text}</text>`;
-  const picture = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5d7a"/>${mark}</svg>`;
-  icon.setAttribute("href", count ? `data:image/svg+xml,${encodeURIComponent(picture)}` : "/icon.svg");
-}
-
-// New records
-
-function stopStream() {
-  if (stream) stream.abort();
-  stream = null;
-  held = [];
+  find("icon").setAttribute("href", count ? `/icon.svg?${Math.min(Number(count), 99)}` : "/icon.svg");
 }
 
 async function followRecords(name, query, position) {
-  const control = new AbortController();
-  stream = control;
-  isPaused = false;
-  let after = position;
+  const control = stream = new AbortController();
   try {
-    const answer = await ask(`/data/stream?${query}&after=${after}`, control.signal);
+    const answer = await ask(`/data/stream?${query}&after=${position}`, { signal: control.signal });
     if (!answer.ok) return;
-    showStatus("");
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
@@ -143,23 +99,22 @@ async function followRecords(name, query, position) {
       rest = lines.pop();
       for (const line of lines) if (line) takeUpdate(name, JSON.parse(line));
     }
-  } catch (error) {
+  } catch {
     if (control.signal.aborted) return;
   }
-  if (stream === control) showStatus("The page has ended. Start it again: boathook page");
+  if (stream === control) showStatus("The page has ended. Start it again: boathook page. Answer: boathook asks", "ended");
 }
 
 function takeUpdate(name, update) {
   if (update.waiting !== undefined) showWaiting(update.waiting);
   if (update.heading && name === "now") main.querySelector("h1").textContent = update.heading;
-  if (update.questions !== undefined) showQuestions(update.questions);
-  if (!update.html || name !== "live") return;
-  if (isPaused) held.push(update.html);
-  else addRows(update.html);
+  if (update.part) showPart(update);
+  if (!update.rows || name !== "live") return;
+  if (isPaused) held.push(update.rows); else addRows(update.rows);
 }
 
 function addRows(html) {
-  const rows = document.getElementById("rows");
+  const rows = find("rows");
   if (!rows) return;
   insertFragment(rows, html, "afterbegin");
   // A record that came while the screen was made is in both.
@@ -172,38 +127,30 @@ function addRows(html) {
 }
 
 function switchPause() {
-  const button = document.getElementById("pause");
+  const button = find("pause");
   if (!button) return;
   isPaused = !isPaused;
-  button.setAttribute("aria-pressed", String(isPaused));
-  button.textContent = isPaused ? "Go on" : "Pause";
+  button.ariaPressed = String(isPaused);
+  button.textContent = isPaused ? "Resume" : "Pause";
   if (!isPaused) held.splice(0).forEach(addRows);
 }
 
-// Actions
-
 async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    showStatus(`copied: ${text}`);
-  } catch {
-    showStatus(`copy it yourself: ${text}`);
-  }
+  const copied = await navigator.clipboard.writeText(text).then(() => "copied", () => "copy it yourself");
+  showStatus(`${copied}: ${text}`);
 }
 
 async function saveFile(path) {
   const answer = await ask(path);
   if (!answer.ok) return;
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await answer.blob());
-  link.download = `boathook-${path.split("?")[0].split("/").pop()}`;
+  const download = `boathook-${path.split("?")[0].split("/").pop()}`;
+  const link = makeElement("a", { href: URL.createObjectURL(await answer.blob()), download });
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
 function applyForm(form) {
-  const words = new URLSearchParams();
-  for (const [key, value] of new FormData(form)) if (value) words.append(key, value);
+  const words = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
   const address = `#/${form.dataset.screen}?${words}`;
   if (address === location.hash) showScreen();
   else location.hash = address;
@@ -211,26 +158,30 @@ function applyForm(form) {
 
 function moveSelection(step) {
   const rows = [...document.querySelectorAll("main .rows li, main .needs li, main tbody tr")];
-  if (!rows.length) return;
-  const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rows[Math.max(0, Math.min(rows.length - 1, at + step))];
-  if (at >= 0) rows[at].removeAttribute("aria-selected");
-  next.setAttribute("aria-selected", "true");
-  (next.querySelector("a, button") || next).focus();
-  next.scrollIntoView({ block: "nearest" });
+  const action = next?.querySelector("a, button") || next;
+  if (action === next) next?.setAttribute("tabindex", "-1");
+  action?.focus();
 }
 
 const KEYS = {
-  "/": () => document.getElementById("search")?.focus(),
+  "/": () => { if (find("search")) find("search").focus(); else [wanted, location.hash] = ["q", "#/live"]; },
   j: () => moveSelection(1),
   k: () => moveSelection(-1),
   p: switchPause,
   g: () => { location.hash = "#/now"; },
-  c: () => {
-    const row = document.querySelector('main [aria-selected="true"][data-copy]');
-    if (row) copyText(row.dataset.copy);
-  },
-  "?": () => document.getElementById("help").showModal(),
+  c: () => BUTTONS.copy(document.activeElement.closest("main [data-copy]")),
+  "?": () => find("help").showModal(),
+};
+// What a button does, by its id or by the name of its data attribute.
+const BUTTONS = {
+  copy: (button) => button && copyText(button.dataset.copy),
+  download: (button) => saveFile(button.dataset.download),
+  pause: switchPause,
+  skip: () => main.focus(),
+  "help-button": KEYS["?"],
+  "help-close": () => find("help").close(),
 };
 
 document.addEventListener("keydown", (event) => {
@@ -242,15 +193,8 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
-  if (event.target.closest(".skip")) {
-    event.preventDefault();
-    main.focus();
-  } else if (!button) return;
-  else if (button.dataset.copy) copyText(button.dataset.copy);
-  else if (button.dataset.download) saveFile(button.dataset.download);
-  else if (button.id === "pause") switchPause();
-  else if (button.id === "help-button") KEYS["?"]();
-  else if (button.id === "help-close") document.getElementById("help").close();
+  const name = button && [button.id, ...Object.keys(button.dataset)].find((one) => Object.hasOwn(BUTTONS, one));
+  if (name) BUTTONS[name](button);
 });
 document.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -258,9 +202,7 @@ document.addEventListener("submit", (event) => {
   else applyForm(event.target);
 });
 document.addEventListener("change", (event) => {
-  const form = event.target.closest("form");
-  if (form && form.dataset.screen && !("waits" in form.dataset)) applyForm(form);
+  const form = event.target.closest("form[data-screen]:not([data-waits])");
+  if (form) applyForm(form);
 });
 window.addEventListener("hashchange", showScreen);
-
-getToken().then((token) => (token ? showScreen() : refuse()));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from boathook.errors import BoathookError
 from boathook.page.decision_routes import DECISION_ROUTES, BodyError, run_decision
 from boathook.page.exports import make_export, make_markdown
-from boathook.page.live_screen import describe_new_rows
+from boathook.page.live_screen import COUNT_PART, describe_new_rows, describe_records
+from boathook.page.markup import Html, escape_text
 from boathook.page.needs import list_needs
-from boathook.page.now_screen import describe_count
-from boathook.page.question_parts import make_questions
-from boathook.page.request_check import EXCHANGE_PATH
+from boathook.page.now_screen import describe_count, make_parts
+from boathook.page.request_check import EXCHANGE_PATH, ICON_FILE, OPEN_FILES
 from boathook.page.screen_rows import SCREENS, Screen
 
 if TYPE_CHECKING:
@@ -27,19 +28,11 @@ if TYPE_CHECKING:
     from boathook.page.request_check import AsgiApp
 
 _HERE = Path(__file__).parent
-# What anybody may read: the same for everybody, from the package.
-_FILES = {
-    "/": ("shell.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/decide.js": ("decide.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-    "/favicon.ico": ("icon.svg", "image/svg+xml"),
-}
 _EXPORT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "md": "text/markdown; charset=utf-8"}
 # A stream looks for new records as often as the index does.
-_STREAM_SECONDS = 0.1
+STREAM_SECONDS = 0.1
 _BEATS, _QUESTION_BEATS = 100, 5
+_ICON_DIGITS = 2
 _Result = TypeVar("_Result")
 
 
@@ -49,7 +42,7 @@ def make_app(context: PageContext) -> AsgiApp:
     from starlette.routing import Route
 
     routes = PageRoutes(context)
-    files = [Route(path, routes.send_file) for path in _FILES]
+    files = [Route(path, routes.send_file) for path in OPEN_FILES]
     data = [
         Route(EXCHANGE_PATH, routes.exchange_ticket, methods=["POST"]),
         *(Route(path, routes.decide, methods=["POST"]) for path in DECISION_ROUTES),
@@ -67,17 +60,18 @@ class PageRoutes:
     async def send_file(self, request: Request) -> Response:
         from starlette.responses import Response
 
-        name, media_type = _FILES[request.url.path]
-        return Response((_HERE / name).read_bytes(), media_type=media_type)
+        name, media_type = OPEN_FILES[request.url.path]
+        data = (_HERE / name).read_bytes()
+        return Response(make_icon(data, request.url.query) if name == ICON_FILE else data, media_type=media_type)
 
     async def exchange_ticket(self, request: Request) -> Response:
         """Answer a ticket with the token."""
-        token = self._context.exchange_ticket((await request.body()).decode("utf-8", "replace"))
+        token = self._context.exchange_ticket((await _read_body(request)).decode("utf-8", "replace"))
         return _send_json({"token": token}, 200 if token else 401)
 
     async def decide(self, request: Request) -> Response:
         """Answer a write: a step of a person's decision."""
-        body, path = await request.body(), request.url.path
+        body, path = await _read_body(request), request.url.path
         try:
             return _send_json(await run_in_thread(lambda: run_decision(self._context, path, body)))
         except BodyError as error:
@@ -100,15 +94,20 @@ class PageRoutes:
             except BoathookError as error:
                 html = screen.describe_error(error)
             waiting = len(list_needs(context))
-        return {"title": screen.title, "html": html, "position": position, "waiting": waiting}
+        place = screen.place or screen.path
+        about = {"title": screen.title, "place": place, "position": position, "waiting": waiting}
+        # The clock of the browser may be another one.
+        return {**about, "html": html, "now": round(time.time() * 1000)}
 
     async def send_export(self, request: Request) -> Response:
         from starlette.responses import Response
 
         name, kind = request.path_params["name"], request.path_params["kind"]
         query = dict(request.query_params)
-        make = make_markdown if (name, kind) == ("record", "md") else make_export
-        text = await run_in_thread(lambda: make(self._context, name, kind, query))
+        if (name, kind) == ("record", "md"):
+            text = await run_in_thread(lambda: make_markdown(self._context, query))
+        else:
+            text = await run_in_thread(lambda: make_export(self._context, name, kind, query))
         if text is None:
             return _send_json({"error": "there is no such list"}, 404)
         return Response(text.encode("utf-8", "backslashreplace"), media_type=_EXPORT_TYPES[kind])
@@ -124,13 +123,17 @@ class PageRoutes:
         context = self._context
         digits = query.pop("after", "")
         position = int(digits) if digits.isdecimal() and len(digits) < 12 else context.index.position
-        waiting, beat, questions = -1, 0, ""
-        counting: asyncio.Future[tuple[int, str]] | None = None
+        waiting, beat, note = -1, 0, ""
+        keys: dict[str, str] = {}
+        counting: asyncio.Future[tuple[int, dict[str, tuple[str, Html]]]] | None = None
         with context.count_stream():
             while not context.is_closing():
                 rows, position = context.index.list_rows_after(position)
                 if rows:
-                    yield _encode_line({"html": describe_new_rows(rows, query)})
+                    yield _encode_line({"rows": describe_new_rows(rows, query)})
+                before, note = note, describe_records(context)
+                if note != before:
+                    yield _encode_line({"part": COUNT_PART, "key": note, "html": escape_text(note)})
                 if (rows or not beat % _QUESTION_BEATS) and counting is None:
                     # Records do not wait for it.
                     counting = asyncio.ensure_future(run_in_thread(lambda: _describe_needs(context)))
@@ -138,21 +141,31 @@ class PageRoutes:
                     # Something must be sent now and then: there is no other way to notice that a reader is gone.
                     yield b"\n"
                 if counting is not None and counting.done():
-                    before, (waiting, ids) = (waiting, questions), counting.result()
+                    known, (waiting, parts) = waiting, counting.result()
                     counting = None
-                    if ids != questions:
-                        questions = ids
-                        yield _encode_line({"questions": await run_in_thread(lambda: make_questions(context))})
-                    if (waiting, questions) != before:
+                    if waiting != known:
                         yield _encode_line({"waiting": waiting, "heading": describe_count(waiting)})
+                    for name, (key, html) in parts.items():
+                        if keys.get(name) != key:
+                            yield _encode_line({"part": name, "key": key, "html": html})
+                        keys[name] = key
                 beat += 1
-                await asyncio.sleep(_STREAM_SECONDS)
+                await asyncio.sleep(STREAM_SECONDS)
 
 
-def _describe_needs(context: PageContext) -> tuple[int, str]:
-    """Return how many things need a person, and which questions wait."""
-    ids = " ".join(waiting.id for waiting in context.list_waiting_calls())
-    return len(list_needs(context)), ids
+async def _read_body(request: Request) -> bytes:
+    """Return the body; nothing if the connection ends before it, which must not fill the terminal with errors."""
+    from starlette.requests import ClientDisconnect
+
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        return b""
+
+
+def _describe_needs(context: PageContext) -> tuple[int, dict[str, tuple[str, Html]]]:
+    """Return how many things need a person, and the parts of Now with their keys."""
+    return len(list_needs(context)), make_parts(context)
 
 
 def _encode_line(fields: dict[str, Any]) -> bytes:
@@ -163,6 +176,16 @@ def _send_json(fields: dict[str, Any], status: int = 200) -> Response:
     from starlette.responses import Response
 
     return Response(json.dumps(fields), status, media_type="application/json")
+
+
+def make_icon(icon: bytes, number: str) -> bytes:
+    """Return the icon with a number in it: how many things need the person. Anything but one or two digits changes nothing."""
+    if not (number.isascii() and number.isdigit() and len(number) <= _ICON_DIGITS):
+        return icon
+    text = (
+        f'<text x="22" y="27" font-size="13" font-family="sans-serif" text-anchor="middle" fill="#fff">{number}</text>'
+    )
+    return icon.replace(b"</svg>", f'<circle cx="22" cy="22" r="10" fill="#a81e1e"/>{text}</svg>'.encode())
 
 
 async def run_in_thread(function: Callable[[], _Result]) -> _Result:

@@ -34,7 +34,7 @@ class PageContext:
         self.origin, self.project, self.given_state = origin, project, given_state
         self.state = resolve_state(given_state)
         self.history = start_history(project, given_state)
-        self.index = RecordIndex(self.state, self.history.add)
+        self.index = RecordIndex(self.state, self.history)
         self.facts = PageFacts(project, given_state, self.index)
         self._access = PageAccess(origin)
         terminal = terminal or PageTerminal("the page was not started in a terminal")
@@ -58,6 +58,7 @@ class PageContext:
     def exchange_ticket(self, ticket: str) -> str:
         token = self._access.exchange_ticket(ticket)
         if token:
+            self.note_reader()
             self._on_open()
         return token
 

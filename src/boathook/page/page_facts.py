@@ -7,25 +7,31 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.call_history import CallHistory
 from boathook.cli.hook_causes import list_installed_hosts
-from boathook.core.event import KINDS
+from boathook.cli.status_command import list_status_fixes
 from boathook.core.hook import USER, Hook
 from boathook.core.value import Value
+from boathook.dialects.dialect import NATIVE
 from boathook.errors import BoathookError
 from boathook.hosts.host import Host, list_host_names, load_host
+from boathook.hosts.setup import load_setup
 from boathook.install.host_files import InstallTarget, resolve_install_target
 from boathook.install.present_agents import find_present_agents
 from boathook.install.registry import InstallRegistry
-from boathook.install.status import HostStatus, list_statuses
+from boathook.install.status import HostStatus, find_problem, list_statuses
 from boathook.ledger.writer import make_timestamp
 from boathook.loader import Loaded
 from boathook.page.record_index import RecordIndex
+from boathook.system.files import find_real_path
 from boathook.trust.store import TrustStore
 
+# Who runs hooks if no agent does.
+_BY_HAND = "by hand"
 _FRESH_SECONDS = 5.0
 _RECENT_DAYS = 7
 # Besides the project that the page was started in, those in which agents worked last.
@@ -52,6 +58,22 @@ class AgentFacts(Value):
     present: tuple[str, ...]
     installed: tuple[Host, ...]
     target: InstallTarget
+
+    @property
+    def calling(self) -> tuple[Host, ...]:
+        """The agents that call boathook, as far as their files show."""
+        return tuple(
+            host for host in self.installed if (problem := self.find_problem(host.name)) is None or not problem.is_off
+        )
+
+    def find_problem(self, host: str) -> HostStatus | None:
+        return find_problem(self.statuses, host)
+
+    def describe_problem(self, status: HostStatus) -> str:
+        """Return why an agent may not call us, and how to repair that."""
+        fixes = list_status_fixes(status, load_setup(status.host), self.target.replace(scope=status.scope))
+        why = "; ".join(status.why) or "its entries are not as they were installed"
+        return f"{why}. What to do: {'; '.join(fixes)}" if fixes else why
 
 
 class PageFacts:
@@ -98,24 +120,30 @@ class PageFacts:
         since = make_timestamp(time.time() - _RECENT_DAYS * 86400)
         with self._index.lock:
             folders = [(one.time, folder) for folder, one in self._index.sums.folders.items() if one.time >= since]
-        own = os.path.realpath(self._project or os.getcwd())
-        recent = [folder for _, folder in sorted(folders, reverse=True) if os.path.realpath(folder) != own]
+        own = find_real_path(self._project or os.getcwd())
+        # An agent names the folder of an event, so it can be any text.
+        recent = [folder for _, folder in sorted(folders, reverse=True) if find_real_path(folder) != own]
         return [folder for folder in recent if os.path.isdir(folder)][:_MAX_OTHER_PROJECTS]
 
-    def load_agents(self) -> AgentFacts:
-        return self.remember("agents", self._load_agents)
+    def load_agents(self, project: str | None = None) -> AgentFacts:
+        """Return the agents as they are for a folder; None is the folder that the page was started in."""
+        folder = self._project if project is None else project
+        return self.remember(f"agents {folder}", lambda: self._load_agents(folder))
 
-    def _load_agents(self) -> AgentFacts:
+    def _load_agents(self, folder: str | None) -> AgentFacts:
         state = self._index.folder
         registry = InstallRegistry(state)
-        target = resolve_install_target(USER, self._project, self._given_state)
+        target = resolve_install_target(USER, folder, self._given_state)
         present = tuple(agent.setup.name for agent in find_present_agents(target, registry))
         statuses = tuple(list_statuses(target, registry))
-        return AgentFacts(statuses, present, list_installed_hosts(state, self._project), target)
+        return AgentFacts(statuses, present, list_installed_hosts(state, folder), target)
 
 
+@lru_cache(maxsize=256)
 def name_agent(name: str) -> str:
     """Return the title of an agent; records may also name programs that are not agents of ours."""
+    if name == NATIVE:
+        return _BY_HAND
     return load_host(name).title if name in list_host_names() else name
 
 
@@ -124,4 +152,5 @@ def start_history(project: str | None, given_state: str | None) -> CallHistory:
     projects: list[str] = []
     with suppress(BoathookError, OSError):
         projects = [path for _, path in load_with_trust(locate(project, state=given_state))[0].catalog.projects]
-    return CallHistory((), projects, KINDS)
+    # No kinds: the page compares no calls, so it keeps none.
+    return CallHistory((), projects, ())

@@ -12,12 +12,13 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.value import Value
 from boathook.errors import ConfigError
 from boathook.page.access import TICKET_SECONDS, RedirectFile
-from boathook.page.open_requests import OpenRequests
+from boathook.page.new_windows import NewWindows
 from boathook.page.page_app import make_app
 from boathook.page.page_context import PageContext
 from boathook.page.page_terminal import open_page_terminal
@@ -96,7 +97,7 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
     redirect = RedirectFile()
     context.when_opened(redirect.remove)
     opener = PageOpener(context, redirect, options, port, echo)
-    windows = OpenRequests(context.state, port, opener.describe_address)
+    windows = NewWindows(context.state, port, opener.describe_address)
     context.index.start()
     try:
         # The page works without.
@@ -144,11 +145,17 @@ def _handle_signals() -> Iterator[None]:
 def make_server(context: PageContext) -> Server:
     from uvicorn import Config, Server
 
+    from boathook.page.page_protocol import MAX_PENDING_CONNECTIONS, PageProtocol
+
+    protocol: Any = partial(PageProtocol, strangers={})
     app: Any = RequestCheck(make_app(context), context.origin, context.is_token, context.note_reader)
-    # No log of requests, and nothing in an answer that names the server.
+    # No log of requests, and nothing in an answer that names the server. `RequestCheck` knows HTTP alone, so that there are no
+    # web sockets and no messages about the start and the end.
     return Server(
         Config(
             app,
+            http=protocol,
+            backlog=MAX_PENDING_CONNECTIONS,
             access_log=False,
             log_level="error",
             lifespan="off",
@@ -157,7 +164,6 @@ def make_server(context: PageContext) -> Server:
             ws="none",
             timeout_graceful_shutdown=1,
             timeout_keep_alive=30,
-            limit_concurrency=100,
         )
     )
 
@@ -166,7 +172,7 @@ async def _serve(
     server: Server, listener: socket.socket, context: PageContext, opener: PageOpener, idle_seconds: float
 ) -> None:
     context.when_closing(lambda: server.should_exit)
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    serving = asyncio.ensure_future(_run_server(server, listener))
     # It may take a moment until a browser is there, and somebody may connect before the server does anything.
     threading.Thread(target=opener.start, name="boathook-page-opener", daemon=True).start()
     while not serving.done():
@@ -175,6 +181,12 @@ async def _serve(
             server.should_exit = True
         await asyncio.wait([serving], timeout=min(1.0, max(idle_seconds / 10, 0.05)))
     await serving
+
+
+async def _run_server(server: Server, listener: socket.socket) -> None:
+    # When it has ended, it raises the signals that it got meanwhile once more.
+    with contextlib.suppress(KeyboardInterrupt):
+        await server.serve(sockets=[listener])
 
 
 class PageOpener:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import click
 
@@ -14,30 +14,40 @@ from boathook.hosts.setup import list_setups
 from boathook.permits.agent_evidence import find_agent
 from boathook.system.ancestors import list_ancestors
 
+_CLOSED, _START_AGAIN = "the terminal of the page is closed", "Start it again in a terminal"
+
 
 class PageTerminal:
     """`obstacle` is why nothing can be decided on the page: it has no terminal of a person."""
 
-    def __init__(self, obstacle: str) -> None:
-        self.obstacle = obstacle
+    def __init__(self, obstacle: str, is_there: Callable[[], bool] = lambda: True) -> None:
+        """`is_there` looks whether the terminal can be opened: it may be closed while the page runs."""
+        self._obstacle, self._is_there = obstacle, is_there
+
+    @property
+    def obstacle(self) -> str:
+        return self._obstacle or ("" if self._is_there() else f"{_CLOSED}. {_START_AGAIN}")
 
     def show(self, lines: Iterable[str]) -> None:
         """Show lines to the person; ConfigError if the terminal is gone."""
         try:
             with open_terminal() as terminal:
                 if terminal is None:
-                    raise ConfigError(f"the page cannot show a code: {NO_TERMINAL}. Start it again in a terminal")
+                    raise ConfigError(f"the page cannot show a code: {NO_TERMINAL}. {_START_AGAIN}")
                 for line in lines:
                     terminal.write(f"{line}\n")
         except click.Abort:
-            raise ConfigError("the terminal of the page is closed. Start it again in a terminal") from None
+            raise ConfigError(f"{_CLOSED}. {_START_AGAIN}") from None
 
 
 def open_page_terminal() -> PageTerminal:
     """Look at where the page was started: an agent above it counts also if that ends later."""
     evidence = find_agent(os.environ, list_ancestors(), list_setups())
     if evidence is not None:
-        about = evidence.program or " and ".join(evidence.variables)
-        return PageTerminal(f"the page was started below an agent ({about})")
+        return PageTerminal(f"the page was started below an agent ({evidence.text})")
+    return PageTerminal("" if _has_terminal() else "the page was not started in a terminal", _has_terminal)
+
+
+def _has_terminal() -> bool:
     with open_terminal() as terminal:
-        return PageTerminal("" if terminal is not None else "the page was not started in a terminal")
+        return terminal is not None

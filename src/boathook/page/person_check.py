@@ -1,4 +1,4 @@
-"""The check that a person decides something on the page: a click alone never does (ADR 40).
+"""The check that a person decides something on the page: a click alone never does (ADR 41).
 
 Without a second factor, the terminal of the page shows what is about to be decided, with a code; it is typed into the page. With
 one, the person gives the code of the app, or the program asks. One decision is open at a time, for a minute.
@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from boathook.core.catalog import Settings
@@ -26,7 +27,7 @@ MAX_BEGUN = 12
 _CODE_LETTERS, _CODE_CHARS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 SHOWN_CODE, APP_CODE, PROGRAM = "shown", "app", "program"
 _ADVICE = {
-    SHOWN_CODE: "The terminal that runs `boathook page` shows what you decide, and a code. Type that code here within a minute.",
+    SHOWN_CODE: "The terminal that runs boathook page shows what you decide, and a code. Type that code here within a minute.",
     APP_CODE: "Type the code that your authenticator app shows.",
     PROGRAM: "Your own program asks you as soon as you go on.",
 }
@@ -117,7 +118,7 @@ class PersonCheck:
                 return DecisionResult(is_done=False, message=message)
             if problem := self._find_code_problem(opened, code):
                 return DecisionResult(is_done=False, message=problem)
-            return self._note_repeat(opened.decision.run(""))
+            return self._note_result(opened, opened.decision.run(""))
         if not opened.decision.is_passed_on:
             answer = FactorAnswer(opened.decision.factor_text, code)
             if problem := check_factor(self._read_settings(), self._state, answer):
@@ -127,7 +128,7 @@ class PersonCheck:
         if not result.is_done:
             # The code may have been wrong; how often it may be is limited where it is checked.
             self._put_back(opened)
-        return self._note_repeat(result)
+        return self._note_result(opened, result)
 
     def _take(self, decision_id: str) -> _OpenDecision | DecisionResult:
         """Return the decision that is open, and close it, so that no other request has it."""
@@ -158,7 +159,12 @@ class PersonCheck:
 
     # A decision that holds for a while
 
-    def _note_repeat(self, result: DecisionResult) -> DecisionResult:
+    def _note_result(self, opened: _OpenDecision, result: DecisionResult) -> DecisionResult:
+        if result.is_done:
+            about = f" ({opened.decision.about})" if opened.decision.about else ""
+            # It is decided, also if the terminal is gone by now.
+            with suppress(ConfigError):
+                self.terminal.show([reveal_text(f"{result.message}{about}", "\t")])
         if result.repeat is not None:
             with self._lock:
                 self._repeats = {secrets.token_urlsafe(16): (self._now() + CODE_SECONDS, result.repeat)}

@@ -7,34 +7,30 @@ from typing import TYPE_CHECKING
 
 from boathook.cli.call_review import describe_call, describe_objections
 from boathook.core.waiting_question import WaitingQuestion
-from boathook.ledger.writer import make_timestamp
 from boathook.page.decision_rows import ALLOW_CALL, DENY_CALL
 from boathook.page.markup import Html, join_html, make_element
 from boathook.page.page_facts import name_agent
-from boathook.page.parts import describe_age, make_copy_button, make_lines, make_table
+from boathook.page.parts import make_copied_command, make_copy_button, make_lines, make_table
 from boathook.permits.repeat_permits import list_repeats
 from boathook.permits.waiting_questions import describe_waiting_call
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext
 
-# The script puts new questions into this element.
-QUESTIONS_ID = "questions"
-
 
 def make_questions(context: PageContext) -> Html:
-    """Return the questions that wait, the oldest first; "" if none does."""
+    """Return the questions that wait, the oldest first; "" if there is none."""
     items = [_make_question(context, waiting) for waiting in context.list_waiting_calls()]
     return make_element("ol", items, class_="needs questions") if items else Html("")
 
 
 def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
     question, agent = waiting.question, name_agent(waiting.question.host)
-    command = f"boathook asks {waiting.id[:8]}"
-    left = max(0, round(waiting.deadline - time.time()))
+    command = make_copied_command("asks", waiting.id[:8])
     about = (
-        f"Asked {describe_age(make_timestamp(question.time))}. It waits for another ",
-        make_element("span", f"{left} s", data_until=round(waiting.deadline * 1000)),
+        f"Asked at {time.strftime('%H:%M:%S', time.localtime(question.time))}. It waits for another ",
+        # The script counts the seconds. Here they would make the card another one at every look.
+        make_element("span", "", data_until=round(waiting.deadline * 1000)),
         ".",
     )
     title = f"{agent or 'An agent'} wants to use {question.host_tool or question.tool}"
@@ -58,16 +54,22 @@ def _make_question(context: PageContext, waiting: WaitingQuestion) -> Html:
 
 def make_repeats(context: PageContext) -> Html:
     """Return the calls that are allowed again for a while, each with its end; "" if there are none."""
+    permits = list_repeats(context.state, time.time())
     rows = [
         (
             make_element("code", permit.text),
             make_element("span", "", data_until=round(permit.end * 1000)),
-            make_element("button", "End it", type="button", data_end=permit.id, aria_label=f"End it: {permit.text}"),
+            make_element(
+                "button", "Ask again", type="button", data_end=permit.id, aria_label=f"Ask again: {permit.text}"
+            ),
         )
-        for permit in list_repeats(context.state, time.time())
+        for permit in permits
     ]
-    title = "Calls that you allowed again"
-    return join_html((make_element("h2", title), make_table(("Call", "Ends in", ""), rows))) if rows else Html("")
+    if not rows:
+        return Html("")
+    commands = [make_copied_command("asks") for _ in permits]
+    title = make_element("h2", "Calls that you allowed again")
+    return join_html((title, make_table(("Call", "Allowed for another", "Stop allowing it"), rows, commands)))
 
 
 def make_decision_buttons(

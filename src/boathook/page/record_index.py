@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 
+from boathook.cli.call_history import CallHistory
 from boathook.cli.record_text import (
-    DOCTOR_TYPE,
     describe_deciders,
+    describe_effects,
     describe_input,
-    describe_reasons,
     find_folder,
     has_problem,
     is_objection,
+    is_of_doctor,
     list_record_hooks,
     name_decision,
 )
@@ -38,16 +39,18 @@ from boathook.page.record_lines import (
 MAX_ROWS = 120_000
 _MAX_TEXT_CHARS = 160
 _FIRST_BLOCK_BYTES = 256 << 10
-_POLL_SECONDS = 0.2
+POLL_SECONDS = 0.2
 # So many records are read at a time while somebody may want to read the page.
 _CHUNK_RECORDS = 50
 _NO_MORE: list[PlacedLine] = []
+_NAMES: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 class RecordRow:
     """The part of a record that lists show."""
 
     __slots__ = (
+        "_input",
         "boathook",
         "call",
         "deciders",
@@ -61,7 +64,6 @@ class RecordRow:
         "hooks",
         "host",
         "id",
-        "input",
         "is_objection",
         "is_spilled",
         "machine",
@@ -72,6 +74,7 @@ class RecordRow:
         "time",
         "tool",
         "type",
+        "unreached",
     )  # fmt: skip
 
     def __init__(self, record: LedgerRecord, file: str, offset: int) -> None:
@@ -80,9 +83,12 @@ class RecordRow:
         self.host, self.session = _intern(record.get("host")), _intern(record.get("session"))
         self.folder, self.event = _intern(find_folder(record)), _intern(record.get("event"))
         self.tool, self.decision = _intern(record.get("tool")), _intern(name_decision(record))
-        self.hooks = tuple(map(_intern, dict.fromkeys(list_record_hooks(record))))
+        self.hooks = _share(tuple(map(_intern, dict.fromkeys(list_record_hooks(record)))))
+        self.unreached = _list_unreached(record)
         self.deciders = _intern(_cut(describe_deciders(record)))
-        self.input, self.reason = _cut(describe_input(record)), _intern(_cut(describe_reasons(record)))
+        # A text with an ellipsis takes two bytes for every character, and there is one of these in every record.
+        self._input = describe_input(record)[: _MAX_TEXT_CHARS + 1]
+        self.reason = _intern(_cut(describe_effects(record)))
         self.ms = float(record.get("ms") or 0)
         self.has_problem, self.is_objection = has_problem(record), is_objection(record)
         self.is_spilled = bool(record.get("spilled"))
@@ -90,11 +96,27 @@ class RecordRow:
         self.boathook, self.hook_set = _intern(record.get("boathook")), _intern(record.get("hook_set"))
         self.dispatch = record.get("dispatch", "") if self.type == END_TYPE else ""
 
+    @property
+    def input(self) -> str:
+        return _cut(self._input)
+
     def to_record(self) -> LedgerRecord:
         """Return what a filter of the log looks at."""
         names = [{"hook": name} for name in self.hooks]
         about = {"type": self.type, "host": self.host, "session": self.session, "event": self.event, "tool": self.tool}
         return {**about, "decision": self.decision, "hooks": names}
+
+
+def _list_unreached(record: LedgerRecord) -> tuple[str, ...]:
+    """Return the hooks that were to run and did not, because another one had decided already."""
+    ran = {run["hook"] for run in record.get("hooks") or ()}
+    passed = (one["hook"] for one in record.get("skipped") or () if not one.get("state"))
+    return _share(tuple(_intern(name) for name in passed if name not in ran))
+
+
+def _share(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one tuple for all records in which the same hooks are."""
+    return _NAMES.setdefault(names, names)
 
 
 def _intern(text: str | None) -> str:
@@ -114,21 +136,16 @@ class IndexState(Value):
     invalid_lines: int
 
 
-def _ignore(record: LedgerRecord) -> None:
-    """Do nothing with a record."""
-
-
 class RecordIndex:
     """The rows of a ledger, which a thread keeps up to date: the newest are there at once, older ones follow.
 
-    `note_record` is called for every record, under the lock of the index.
+    The history and the sums have every record, too; they are changed under the lock of the index.
     """
 
-    def __init__(
-        self, folder: str, note_record: Callable[[LedgerRecord], None] = _ignore, *, max_rows: int = MAX_ROWS
-    ) -> None:
-        self.folder, self._note_record = folder, note_record
-        self.sums = LedgerSums()
+    def __init__(self, folder: str, history: CallHistory | None = None, *, max_rows: int = MAX_ROWS) -> None:
+        self.folder = folder
+        self.history = history if history is not None else CallHistory((), (), ())
+        self.sums = LedgerSums(self.history.find_place)
         self.lock = threading.Lock()
         self._max_rows = max_rows
         # Those that were there at the start, the newest first, and those that came later, the oldest first.
@@ -140,7 +157,7 @@ class RecordIndex:
         self._ends = {name: find_last_line_end(folder, name) for name in list_ledger_files(folder)}
         self._backlog = self._read_backlog(dict(self._ends))
         self._waiting_lines: list[PlacedLine] = []
-        self._load_chunk(sys.maxsize)
+        self.load_chunk(sys.maxsize)
 
     # Reading
 
@@ -202,15 +219,10 @@ class RecordIndex:
         self._is_closed.set()
 
     def _keep_up(self) -> None:
-        while not self._is_closed.wait(0 if not self._is_complete and not self._readers else _POLL_SECONDS):
+        while not self._is_closed.wait(0 if not self._is_complete and not self._readers else POLL_SECONDS):
             self.poll()
             if not self._is_complete and not self._readers:
-                self._load_chunk(_CHUNK_RECORDS)
-
-    def load_all(self) -> None:
-        """Read all older records now."""
-        while not self._is_complete:
-            self._load_chunk(sys.maxsize)
+                self.load_chunk(_CHUNK_RECORDS)
 
     def poll(self) -> bool:
         """Read what was written since the last time; return whether there was anything."""
@@ -236,7 +248,7 @@ class RecordIndex:
                 yield block
                 size = 1 << 20
 
-    def _load_chunk(self, count: int) -> None:
+    def load_chunk(self, count: int) -> None:
         """Add the next older records: at most so many, and at most those of one block."""
         waiting = self._waiting_lines or next(self._backlog, _NO_MORE)
         if waiting is _NO_MORE:
@@ -262,10 +274,14 @@ class RecordIndex:
                 record = parse_line(placed)
                 if record is None:
                     self._invalid_lines += bool(placed.line.strip())
-                elif record["type"] != DOCTOR_TYPE:
-                    rows.append(RecordRow(record, sys.intern(placed.name), placed.offset))
-                    self.sums.add(record)
-                    self._note_record(record)
+                elif not is_of_doctor(record):
+                    try:
+                        rows.append(RecordRow(record, sys.intern(placed.name), placed.offset))
+                        self.sums.add(record)
+                        if not record.get("spilled"):
+                            self.history.add(record)
+                    except Exception:  # noqa: BLE001  (one odd record must not end the thread that reads all others)
+                        self._invalid_lines += 1
         return rows
 
     def _limit_rows(self) -> None:

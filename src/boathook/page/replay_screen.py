@@ -6,14 +6,25 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from boathook.assembly import load_catalog
+from boathook.cli.record_text import join_sentences
 from boathook.cli.replay import ReplayReport, load_edited_hook, replay_records
-from boathook.cli.trial_run import confine_hooks
+from boathook.cli.show import format_count
 from boathook.core.catalog import Catalog
 from boathook.errors import ConfigError
 from boathook.ledger.record import DISPATCH_TYPE
 from boathook.ledger.schema import LedgerRecord
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.parts import make_decision, make_facts, make_link, make_table, make_time
+from boathook.page.parts import (
+    make_advice,
+    make_copied_command,
+    make_copy_button,
+    make_decision,
+    make_facts,
+    make_link,
+    make_project_command,
+    make_table,
+    make_time,
+)
 from boathook.page.record_screen import find_whole_record
 from boathook.sources.hook_names import find_named_hooks
 
@@ -57,6 +68,12 @@ def _make_form(context: PageContext, query: Query) -> Html:
         make_element("input", type="hidden", name="project", value=project) if project else None,
         " ",
         make_element("button", "Replay", type="submit"),
+        [
+            make_element(
+                "span", f"Replaying up to {count} events; this takes a while.", class_="busy", data_count=count
+            )
+            for count in _COUNTS
+        ],
         id="filters",
         data_screen="replay",
         data_waits=True,
@@ -67,9 +84,19 @@ def _make_report(context: PageContext, query: Query) -> Html:
     records = _choose_records(context, query)
     catalog, is_single = _choose_catalog(context, query)
     # Never without a sandbox: a page must not start a hook that can change something.
-    confined = confine_hooks(catalog, is_allowed_without=False, is_strictest=is_single)
-    report = replay_records(confined, records, is_single=is_single)
-    return _describe_report(report, is_single=is_single)
+    report = replay_records(catalog, records, is_single=is_single, is_allowed_without=False)
+    is_whole = context.facts.load_project(query.get("project") or None).loaded.catalog.settings.record == "whole"
+    shown = _describe_report(report, is_single=is_single, records_whole=is_whole)
+    return join_html((shown, None if query.get("id") else _make_command(context, query)))
+
+
+def _make_command(context: PageContext, query: Query) -> Html:
+    """Return the command that prints a replay as JSON: an export would run the hooks again."""
+    facts = context.facts.load_project(query.get("project") or None)
+    name = query.get("hook", "")
+    only = ("--hook", find_named_hooks(facts.hooks, name)[0].edited_folder) if name else ()
+    command = make_project_command(facts.project, "replay", *only, "--json")
+    return make_element("p", "All recorded events, as JSON: ", make_copy_button(command))
 
 
 def _choose_records(context: PageContext, query: Query) -> list[LedgerRecord]:
@@ -93,13 +120,13 @@ def _choose_catalog(context: PageContext, query: Query) -> tuple[Catalog, bool]:
     return load_edited_hook(hook.edited_folder, facts.project), True
 
 
-def _describe_report(report: ReplayReport, *, is_single: bool) -> Html:
+def _describe_report(report: ReplayReport, *, is_single: bool, records_whole: bool) -> Html:
     facts = {
-        "replayed": f"{report.replayed:,} of {report.events:,} events",
+        "replayed": f"{report.replayed:,} of {format_count(report.events, 'event')}",
         "would block": f"{report.block_count:,}",
         "decisions now": ", ".join(f"{word} {count:,}" for word, count in report.decisions.items()),
-        "hooks failed on": f"{report.failed:,} events" if report.failed else "",
-        "with placeholders for secrets": f"{report.redacted:,} events" if report.redacted else "",
+        "hooks failed on": format_count(report.failed, "event") if report.failed else "",
+        "with placeholders for secrets": format_count(report.redacted, "event") if report.redacted else "",
     }
     rows = [
         (
@@ -108,11 +135,22 @@ def _describe_report(report: ReplayReport, *, is_single: bool) -> Html:
             row.record.get("tool") or row.record["event"],
             make_decision(row.record["decision"]),
             make_decision(row.now.partition(",")[0]) if "," not in row.now else row.now,
-            "; ".join(row.reasons),
+            join_sentences(row.reasons),
         )
         for row in report.differences
     ]
     nothing = "It would have blocked and changed nothing." if is_single else "No event would end differently."
-    table = make_table(("Time", "Record", "Tool", "Was", "Now", "Why"), rows) if rows else make_element("p", nothing)
-    partial = make_element("p", _WHOLE_NOTE, class_="note") if report.partial else None
-    return make_element("div", make_facts(facts), partial, table if report.replayed else None, class_="report")
+    headers = ("Time", "Record", "Tool", "Was", "Now", "Why")
+    commands = [make_copied_command("why", row.record["id"]) for row in report.differences]
+    table = make_table(headers, rows, commands) if rows else make_element("p", nothing)
+    absent = [
+        make_element("li", f"{name} did not run: {cause.message}", make_advice(cause.fix))
+        for name, cause in report.absent.items()
+    ]
+    partial = None
+    if report.partial:
+        verb = "was" if report.partial == 1 else "were"
+        older = f"{format_count(report.partial, 'older event')} {verb} not recorded whole, and cannot be replayed."
+        partial = make_element("p", older if records_whole else _WHOLE_NOTE, class_="note")
+    shown = (make_facts(facts), partial, make_element("ul", absent) if absent else None)
+    return make_element("div", shown, table if report.replayed else None, class_="report")

@@ -18,10 +18,21 @@ Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+# Where a request has the function that is called if it has the token.
+ADMIT_KEY = "boathook.admit"
 # Without data and without a secret, so that they need no token.
 SHELL_PATH, EXCHANGE_PATH = "/", "/session"
-OPEN_PATHS = frozenset((SHELL_PATH, "/page.css", "/page.js", "/decide.js", "/icon.svg", "/favicon.ico"))
-# All that changes something, and the most that a body may have. Everything else is a GET.
+# What anybody may read: the same for everybody, files of the package, by their paths.
+ICON_FILE = "icon.svg"
+OPEN_FILES = {
+    SHELL_PATH: ("shell.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/decide.js": ("decide.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": (ICON_FILE, "image/svg+xml"),
+    "/favicon.ico": (ICON_FILE, "image/svg+xml"),
+}
+# All that decides something, and the most that a body may have. Everything else is a GET.
 _MAX_BODIES = {EXCHANGE_PATH: 1 << 10, **dict.fromkeys(DECISION_ROUTES, 1 << 14)}
 _CONTENT_POLICY = "; ".join(
     (
@@ -29,7 +40,7 @@ _CONTENT_POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "connect-src 'self'",
-        "img-src 'self' data:",
+        "img-src 'self'",
         "form-action 'none'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
@@ -54,7 +65,7 @@ class Refusal(Value):
 
 
 class RequestCheck:
-    """Refuses what does not come from the page itself; `is_token` knows the token, `note_reader` is called for what passes."""
+    """Refuses what does not come from the page itself; `is_token` knows the token, `note_reader` is called for what has it."""
 
     def __init__(
         self, app: AsgiApp, origin: str, is_token: Callable[[str], bool], note_reader: Callable[[], None]
@@ -65,19 +76,14 @@ class RequestCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            # A web socket is closed before it is open.
-            await send({"type": "websocket.close", "code": 1008})
-            return
         refusal = self.find_refusal(scope)
         if refusal is not None:
             await _send_refusal(refusal, _add_headers(send))
             return
-        if scope["path"] not in OPEN_PATHS:
+        if scope["path"] not in (*OPEN_FILES, EXCHANGE_PATH):
             self._note_reader()
+            if admit := scope.get(ADMIT_KEY):
+                admit()
         await self._app(scope, receive, _add_headers(send))
 
     def find_refusal(self, scope: Scope) -> Refusal | None:
@@ -87,8 +93,11 @@ class RequestCheck:
         is_write = path in _MAX_BODIES
         if headers.get_all("host") != [self._host]:
             return Refusal(421, f"this page answers only to {self._host}")
+        # A route that ends with a name would also be found by that name and a line end.
+        if not path.isascii() or not path.isprintable():
+            return Refusal(400, "no address of this page has such characters")
         if method != ("POST" if is_write else "GET"):
-            return Refusal(405, "a GET changes nothing, and nothing else can be read by another method")
+            return Refusal(405, "a GET decides nothing, and nothing can be read by another method")
         origins = headers.get_all("origin")
         if (origins and origins != [self._origin]) or (is_write and not origins):
             return Refusal(403, "this request comes from another page")
@@ -99,7 +108,7 @@ class RequestCheck:
             return Refusal(403, "this request comes from another site")
         if headers.get("sec-fetch-mode") == "navigate" and path != SHELL_PATH:
             return Refusal(403, f"open {self._origin}/ instead")
-        if path not in (*OPEN_PATHS, EXCHANGE_PATH) and not self._has_token(headers):
+        if path not in (*OPEN_FILES, EXCHANGE_PATH) and not self._has_token(headers):
             return Refusal(401, "this address was used, or is too old")
         return _find_body_refusal(headers, path) if is_write else None
 

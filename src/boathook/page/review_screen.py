@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from boathook.cli.trust_review import make_review
 from boathook.page.decision_rows import DENY_HOOK, TRUST_HOOK
 from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.parts import make_copy_button, make_facts, make_lines
+from boathook.page.parts import make_copy_button, make_facts, make_lines, make_project_command
 from boathook.page.question_parts import make_decision_buttons
 
 if TYPE_CHECKING:
@@ -39,6 +38,6 @@ def make_review_screen(context: PageContext, query: Query) -> Html:
                 label=name,
                 project=project,
             ),
-            make_element("p", make_copy_button(f"boathook trust {shlex.quote(name)} --project {shlex.quote(project)}")),
+            make_element("p", make_copy_button(make_project_command(project, "trust", name))),
         )
     )

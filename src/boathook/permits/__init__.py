@@ -1,1 +1,1 @@
-"""What a person permits for a while: pauses of self-protection, and single calls that hooks objected to."""
+"""Questions to a person, who may answer, and what a person permits for a while: calls, and pauses of self-protection."""

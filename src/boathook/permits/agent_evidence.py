@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boathook.core.value import Value
+from boathook.system.ancestors import MAX_ANCESTORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
 
     from boathook.hosts.setup import Setup
     from boathook.system.ancestors import Ancestor
+
+# Where the list of processes ends because it is too long, what is above is not known. No person has so many.
+_TOO_MANY = f"{MAX_ANCESTORS} processes or more"
 
 
 class AgentEvidence(Value):
@@ -19,13 +23,20 @@ class AgentEvidence(Value):
     pid: int = 0
     variables: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """Name what was seen."""
+        return self.program or " and ".join(self.variables)
+
 
 def find_agent(
     variables: Mapping[str, str], ancestors: Iterable[Ancestor], setups: Sequence[Setup]
 ) -> AgentEvidence | None:
     """Return what is seen of an agent, None if there is nothing; editors do not count, because people have terminals there."""
-    programs = ((find_agent_name(one, setups), one.pid) for one in ancestors)
-    program, pid = next((found for found in programs if found[0]), ("", 0))
+    line = tuple(ancestors)
+    programs = ((find_agent_name(one, setups), one.pid) for one in line)
+    unseen = (_TOO_MANY, line[-1].pid) if len(line) >= MAX_ANCESTORS else ("", 0)
+    program, pid = next((found for found in programs if found[0]), unseen)
     names = dict.fromkeys(name for setup in setups for name in setup.agent_variables if variables.get(name))
     return AgentEvidence(program, pid, tuple(names)) if program or names else None
 

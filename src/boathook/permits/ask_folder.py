@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-import stat
+
+from boathook.system.files import open_own_folder
 
 ASK_FOLDER = "asks"
 
 
 def open_ask_folder(state: str) -> int:
-    """Return a handle on the folder, which is made if it is missing; OSError if others can write there."""
+    """Return a handle on the folder, which is made if it is missing; OSError if it is open to others."""
     path = f"{state}/{ASK_FOLDER}"
     os.makedirs(path, mode=0o700, exist_ok=True)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    status = os.fstat(handle)
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        os.close(handle)
-        raise PermissionError(
-            f"{path} is not private. Fix: chmod 700 {path}, or remove it if it belongs to another user"
-        )
-    return handle
+    return open_own_folder(path)
 
 
 def list_ask_files(state: str, ending: str) -> list[str]:

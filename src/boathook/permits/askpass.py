@@ -57,33 +57,67 @@ def _find_place_problem(place: str) -> str:
     return ""
 
 
+class AskpassError(Exception):
+    """The program could not be started: why."""
+
+
+class AskpassRun:
+    """A program that asks the person, beside what else this process does. `end` it in any case."""
+
+    def __init__(self, path: str, text: str) -> None:
+        """Start it; AskpassError if that is impossible."""
+        self._path = path
+        if problem := find_askpass_problem(path):
+            raise AskpassError(f"the askpass program was not started: {problem}")
+        question = reveal_text(text[:_MAX_TEXT_CHARS].replace("\0", ""), "\n")
+        try:
+            self._process = subprocess.Popen(
+                [path, question],
+                env=make_askpass_environment(),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise AskpassError(f"the askpass program {path} could not be started ({reason})") from None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait(self, seconds: float) -> str | None:
+        """Wait for its answer; return "" if that is a yes, else why not, and None if there is none yet."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        return "" if code == 0 else f"the person said no (the askpass program {self._path} ended with {code})"
+
+    def describe_silence(self, seconds: float) -> str:
+        return f"the askpass program {self._path} had no answer after {seconds:.0f} s"
+
+    def end(self) -> None:
+        """End it with all it started: no dialog may stay whose answer does not count."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
 def ask_by_program(path: str, text: str, seconds: float = ASKPASS_SECONDS) -> str:
     """Ask by a program; return "" if it says yes, else why not."""
-    if problem := find_askpass_problem(path):
-        return f"the askpass program was not started: {problem}"
-    question = reveal_text(text[:_MAX_TEXT_CHARS].replace("\0", ""), "\n")
     try:
-        process = subprocess.Popen(
-            [path, question],
-            env=make_askpass_environment(),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        return f"the askpass program {path} could not be started ({getattr(error, 'strerror', None) or error})"
+        run = AskpassRun(path, text)
+    except AskpassError as error:
+        return str(error)
     try:
-        code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return f"the askpass program {path} had no answer after {seconds:g} s"
+        answer = run.wait(seconds)
+        return run.describe_silence(seconds) if answer is None else answer
     finally:
-        # Also if something interrupts us: no dialog may stay whose answer does not count.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    return "" if code == 0 else f"the person said no (the askpass program {path} ended with {code})"
+        # Also if something interrupts us.
+        run.end()
 
 
 def make_askpass_environment() -> dict[str, str]:

@@ -8,8 +8,8 @@ import time
 
 from boathook.core.json_text import JsonError, decode, dump_line, loads
 from boathook.core.permit import PERMIT_SECONDS, CallObjections, CallPermit, Question, UsedPermit, make_question
-from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
-from boathook.system.files import FileError, read_regular, write_private
+from boathook.ledger.writer import Ledger, make_local_record, make_timestamp
+from boathook.system.files import FileError, is_private, read_regular, write_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from boathook.core.event import Event
 
 MAX_QUESTIONS = 64
+_FEW_FILES = 16
 # A longer call cannot be reviewed by reading it in a terminal.
 MAX_QUESTION_BYTES = 256 << 10
 PERMIT_ENDING = ".json"
 _QUESTIONS, _PERMITS = "questions", "permits"
+# What a record has if some of its hooks are left out.
+_CUT_FIELD = "totals"
 _HEX_DIGITS = frozenset("0123456789abcdef")
 # An event that is nested as deep as allowed is in a field of a question.
 _MAX_DEPTH = 1024
@@ -91,8 +94,8 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
 
     end = now + PERMIT_SECONDS
     # First the record: without it, no permit counts.
-    about = {"id": make_record_id(), "time": make_timestamp(now), "until": make_timestamp(end)}
-    place = Ledger(state).append_required(make_allow_record(question, **about) | describe_machine(state))
+    record = make_local_record(state, make_allow_record, question, now=now, until=make_timestamp(end))
+    place = Ledger(state).append_required(record)
     permit = CallPermit(question.id, question.digest, now, end, place.to_text(), question.objections)
     data = dump_line(permit.to_json())
     folder = f"{state}/{_PERMITS}"
@@ -140,30 +143,34 @@ def _parse_permit(fields: Any) -> CallPermit | None:
 
 
 def _counts(state: str, permit: CallPermit, now: float) -> bool:
-    """Whether a permit counts now: within its time, and with its record in the ledger."""
+    """Whether a permit counts now: within its time, with its record in the ledger, and without one of its use after that."""
     if not permit.counts_at(now):
         return False
-    from boathook.ledger.find_record import find_record
+    from boathook.ledger.find_record import find_later_records, is_on_record
     from boathook.ledger.record import ALLOW_TYPE
 
-    record = find_record(state, permit.record)
-    expected = {"type": ALLOW_TYPE, "question": permit.id, "digest": permit.digest, "until": make_timestamp(permit.end)}
-    return all(record.get(key) == value for key, value in expected.items())
+    about = {"question": permit.id, "digest": permit.digest, "until": make_timestamp(permit.end)}
+    if not is_on_record(state, permit.record, type=ALLOW_TYPE, **about):
+        return False
+    # The file of a used permit can have been put back.
+    later = find_later_records(state, permit.record, permit.id, _CUT_FIELD)
+    return later is not None and not any(_may_use(one, permit.id) for one in later)
+
+
+def _may_use(record: dict[str, Any], permit_id: str) -> bool:
+    """Whether a record is of a call that used a permit, or can be: one that was too long does not have all hooks."""
+    return _CUT_FIELD in record or any(run.get("allowed") == permit_id for run in record.get("hooks") or ())
 
 
 def read_own_json(folder: str, name: str) -> Any:
     """Return the JSON of a file that only the user can have written; None for any other."""
     path = f"{folder}/{name}{PERMIT_ENDING}"
     try:
-        if not _is_private(os.lstat(folder), stat.S_IFDIR) or not _is_private(os.lstat(path), stat.S_IFREG):
+        if not is_private(os.lstat(folder), stat.S_IFDIR) or not is_private(os.lstat(path), stat.S_IFREG):
             return None
         return loads(decode(read_regular(path, MAX_QUESTION_BYTES * 2)), _MAX_DEPTH)
     except (OSError, FileError, JsonError, ValueError):
         return None
-
-
-def _is_private(status: os.stat_result, kind: int) -> bool:
-    return stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def list_permit_names(folder: str) -> list[str]:
@@ -174,9 +181,13 @@ def list_permit_names(folder: str) -> list[str]:
 
 
 def _remove_old(folder: str, now: float, limit: int) -> None:
-    """Remove files that are too old to count, and the oldest of too many."""
+    """Remove files that are too old to count, and the oldest of too many; not each time, but never leave more than the limit."""
+    names = os.listdir(folder)
+    # To look at each takes longer than to write one, and those that are too old count no more in any case.
+    if len(names) <= limit and len(names) % _FEW_FILES:
+        return
     ages: list[tuple[float, str]] = []
-    for name in os.listdir(folder):
+    for name in names:
         path = f"{folder}/{name}"
         try:
             changed = os.lstat(path).st_mtime
@@ -186,8 +197,10 @@ def _remove_old(folder: str, now: float, limit: int) -> None:
             _remove(path)
         elif name.endswith(PERMIT_ENDING):
             ages.append((changed, path))
-    for _, path in sorted(ages)[: max(0, len(ages) - limit)]:
-        _remove(path)
+    if len(ages) > limit:
+        # Some more, so that the next ones need no look.
+        for _, path in sorted(ages)[: len(ages) - limit + _FEW_FILES]:
+            _remove(path)
 
 
 def _remove(path: str) -> None:

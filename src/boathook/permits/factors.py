@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from boathook.core.catalog import Settings
 from boathook.core.json_text import dumps
-from boathook.core.permit import Question
+from boathook.core.permit import FACTOR_FIRST, Question
 from boathook.core.text import clean_text
 from boathook.core.value import Value
 from boathook.core.waiting_question import BY_PAGE
 from boathook.ledger.redact import redact
-from boathook.permits.askpass import ASKPASS_SECONDS, ask_by_program, find_askpass_problem
+from boathook.permits.askpass import ASKPASS_SECONDS, AskpassError, AskpassRun, ask_by_program, find_askpass_problem
 from boathook.permits.totp import FactorError, read_secret, use_code
 
 _SET_FACTOR = 'Set one: boathook approvals totp, then add to your hooks.toml [hooks.approvals] with factor = "totp"'
@@ -25,7 +25,7 @@ _MAX_SEARCHED_CHARS, _MAX_ASKED_CHARS = 1 << 14, 1000
 
 
 class FactorAnswer(Value):
-    """What is checked: the text of the question, the code that the person gave, and how long a program may ask."""
+    """What is checked: the text of the question, the code that the person gave, and how long the check may take."""
 
     text: str
     code: str = ""
@@ -33,13 +33,17 @@ class FactorAnswer(Value):
 
 
 class Factor(Value):
-    """A way to check an answer. `needs_code`: the person must give a code with the answer."""
+    """A way to check an answer. `needs_code`: the person must give a code with the answer.
+
+    `start` begins a check that takes the time of a person, so that its caller can do something else meanwhile.
+    """
 
     # `check` takes the settings, the state folder, and what is to be checked. `find_problem` returns why it cannot work. Both
     # return a reason, or "".
     check: Callable[[Settings, str, FactorAnswer], str]
     find_problem: Callable[[Settings, str], str]
     needs_code: bool = False
+    start: Callable[[Settings, FactorAnswer], AskpassRun] | None = None
 
 
 def _find_totp_problem(_: Settings, state: str) -> str:
@@ -51,17 +55,30 @@ def _find_totp_problem(_: Settings, state: str) -> str:
 
 
 FACTORS: dict[str, Factor] = {
-    "totp": Factor(lambda _settings, state, answer: use_code(state, answer.code), _find_totp_problem, needs_code=True),
+    "totp": Factor(
+        lambda _settings, state, answer: use_code(state, answer.code, seconds=answer.seconds),
+        _find_totp_problem,
+        needs_code=True,
+    ),
     "askpass": Factor(
         lambda settings, _state, answer: ask_by_program(settings.askpass, answer.text, answer.seconds),
         lambda settings, _state: find_askpass_problem(settings.askpass),
+        start=lambda settings, answer: AskpassRun(settings.askpass, answer.text),
     ),
 }
 
 
+def _find_factor(settings: Settings) -> Factor | None:
+    """Return the second factor that is set; one that cannot be read from hooks.toml is there, and does not work."""
+    if settings.factor_mistake:
+        reason = f"the second factor cannot be read from your hooks.toml. Correct it: {settings.factor_mistake}"
+        return Factor(lambda *_: reason, lambda *_: reason)
+    return FACTORS.get(settings.factor)
+
+
 def check_factor(settings: Settings, state: str, answer: FactorAnswer) -> str:
     """Return "" if the second factor of an answer holds, else the reason. Never raises: what fails does not hold."""
-    factor = FACTORS.get(settings.factor)
+    factor = _find_factor(settings)
     if factor is None:
         return _NO_FACTOR
     try:
@@ -70,10 +87,33 @@ def check_factor(settings: Settings, state: str, answer: FactorAnswer) -> str:
         return f"the second factor could not be checked ({type(error).__name__}: {error})"
 
 
+def begin_factor_check(settings: Settings, state: str, answer: FactorAnswer) -> str | AskpassRun:
+    """Check an answer as `check_factor` does, or return the program that asks the person about it."""
+    factor = _find_factor(settings)
+    if factor is None or factor.start is None:
+        return check_factor(settings, state, answer)
+    try:
+        return factor.start(settings, answer)
+    except AskpassError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001  (as above)
+        return f"the second factor could not be checked ({type(error).__name__}: {error})"
+
+
 def find_factor_problem(settings: Settings, state: str) -> str:
     """Return why no answer with a second factor would hold, "" if one can."""
-    factor = FACTORS.get(settings.factor)
+    factor = _find_factor(settings)
     return _NO_FACTOR if factor is None else factor.find_problem(settings, state)
+
+
+def describe_factor_first(settings: Settings, state: str) -> str:
+    """Return why no person can allow a call yet that needs the second factor, and what comes first; "" if one can."""
+    factor = _find_factor(settings)
+    if factor is None:
+        way = 'boathook approvals totp, and factor = "totp" under [hooks.approvals] in your hooks.toml'
+        return f"This call needs a second factor, and none is set. {FACTOR_FIRST} ({way})."
+    problem = factor.find_problem(settings, state)
+    return f"This call needs a second factor, and yours does not work: {problem}. {FACTOR_FIRST}." if problem else ""
 
 
 def describe_no_factor() -> str:
@@ -83,8 +123,8 @@ def describe_no_factor() -> str:
 
 
 def has_factor(settings: Settings) -> bool:
-    """Whether the person chose a second factor."""
-    return settings.factor in FACTORS
+    """Whether the person chose a second factor, or a mistake in hooks.toml hides whether."""
+    return _find_factor(settings) is not None
 
 
 def needs_factor(settings: Settings, question: Question, via: str) -> bool:
@@ -100,5 +140,5 @@ def describe_wish(question: Question) -> str:
 
 def is_code_needed(settings: Settings) -> bool:
     """Whether a person gives a code with an answer that needs the second factor."""
-    factor = FACTORS.get(settings.factor)
+    factor = _find_factor(settings)
     return factor is not None and factor.needs_code

@@ -104,6 +104,14 @@ def read_peer(connection: socket.socket) -> PeerFacts:
     return PeerFacts(user, (facts, *list_processes_above(facts)), evidence)
 
 
+def find_agent_refusal(connection: socket.socket) -> str:
+    """Return why the process that connected does not count as a person's, or "": the checks of an answer, without a question.
+
+    Where a process cannot be looked at, the modes of the files decide.
+    """
+    return find_refusal(read_peer(connection), AgentProcesses(())) if can_check_peers() else ""
+
+
 def find_refusal(peer: PeerFacts, agent: AgentProcesses) -> str:
     """Return why a process may not answer, or ""."""
     if peer.user != os.geteuid():
@@ -113,8 +121,7 @@ def find_refusal(peer: PeerFacts, agent: AgentProcesses) -> str:
     if {one.identity for one in peer.line} & {one.identity for one in agent.inner}:
         return "it was started by the agent that asks"
     if peer.evidence is not None:
-        about = peer.evidence.program or " and ".join(peer.evidence.variables)
-        return f"it runs below an agent ({about})"
+        return f"it runs below an agent ({peer.evidence.text})"
     if not peer.terminal:
         return "it has no terminal"
     if peer.terminal in agent.list_terminals():

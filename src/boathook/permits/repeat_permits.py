@@ -14,11 +14,15 @@ from boathook.core.permit import REPEAT_SECONDS, Question, RepeatPermit
 from boathook.core.verdict import ALLOWED
 from boathook.core.waiting_question import BY_REPEAT
 from boathook.errors import LedgerError
-from boathook.ledger.find_record import find_record
+from boathook.ledger.find_record import find_later_records, is_on_record
 from boathook.ledger.record import REPEAT_TYPE, make_answered_record, make_repeat_end_record, make_repeat_record
-from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, make_local_record, make_timestamp
 from boathook.permits.call_permits import PERMIT_ENDING, list_permit_names, read_own_json
 from boathook.system.files import write_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _FOLDER = "repeats"
 
@@ -33,14 +37,14 @@ def write_repeat(state: str, question: Question, text: str, now: float) -> Repea
         raise ValueError("a hook wants a second factor for each call")
     end = now + REPEAT_SECONDS
     # First the record: without it, the file does not count.
-    place = _record(state, question, make_timestamp(now), make_timestamp(end))
-    permit = RepeatPermit(question.id, question.digest, text, now, end, place, question.objections)
+    place = _record(state, question, now, end)
+    permit = RepeatPermit(question.id, question.digest, now, end, place, question.objections, text)
     write_private(f"{state}/{_FOLDER}/{permit.digest}{PERMIT_ENDING}", dump_line(permit.to_json()))
     return permit
 
 
-def _record(state: str, question: Question, now: str, until: str) -> str:
-    record = make_repeat_record(question, id=make_record_id(), time=now, until=until) | describe_machine(state)
+def _record(state: str, question: Question, now: float, end: float) -> str:
+    record = make_local_record(state, make_repeat_record, question, now=now, until=make_timestamp(end))
     return Ledger(state).append_required(record).to_text()
 
 
@@ -67,8 +71,8 @@ def find_repeat(state: str, question: Question, now: float) -> RepeatPermit | No
 
 def note_repeat_use(state: str, question: Question, permit: RepeatPermit) -> bool:
     """Record that a call uses a permit; return whether that worked, because without it the call is not allowed."""
-    about = {"id": make_record_id(), "time": make_timestamp(), "result": ALLOWED, "via": BY_REPEAT}
-    record = make_answered_record(question.replace(id=permit.id), 0.0, (), **about) | describe_machine(state)
+    about = make_answered_record, question.replace(id=permit.id), 0.0, ()
+    record = make_local_record(state, *about, result=ALLOWED, via=BY_REPEAT)
     try:
         Ledger(state).append_required(record)
     except LedgerError:
@@ -83,22 +87,28 @@ def end_repeat(state: str, prefix: str, now: float) -> RepeatPermit | None:
         return None
     (permit,) = found
     _remove_repeat(state, permit.digest)
-    about = {"id": make_record_id(), "time": make_timestamp(now)}
-    Ledger(state).append(make_repeat_end_record(permit, **about) | describe_machine(state), sync=True)
+    Ledger(state).append(make_local_record(state, make_repeat_end_record, permit, now=now), sync=True)
     return permit
 
 
 def _read_repeat(state: str, digest: str, now: float) -> RepeatPermit | None:
-    """Return a permit that counts now: whole, private, within its time, and with its record."""
+    """Return a permit that counts now: whole, private, within its time, with its record, and not ended after that."""
     try:
         permit = RepeatPermit.parse(read_own_json(f"{state}/{_FOLDER}", digest))
     except (TypeError, ValueError):
         return None
     if permit.digest != digest or not permit.counts_at(now):
         return None
-    record = find_record(state, permit.record)
-    expected = {"type": REPEAT_TYPE, "question": permit.id, "digest": digest, "until": make_timestamp(permit.end)}
-    return permit if all(record.get(key) == value for key, value in expected.items()) else None
+    about = {"question": permit.id, "digest": digest, "until": make_timestamp(permit.end)}
+    if not is_on_record(state, permit.record, type=REPEAT_TYPE, **about):
+        return None
+    # The file of a permit that was ended can have been put back.
+    later = find_later_records(state, permit.record, permit.id)
+    return None if later is None or any(_is_end_of(permit, one) for one in later) else permit
+
+
+def _is_end_of(permit: RepeatPermit, record: dict[str, Any]) -> bool:
+    return record.get("type") == REPEAT_TYPE and record.get("question") == permit.id and not record.get("until")
 
 
 def _remove_repeat(state: str, name: str) -> None:

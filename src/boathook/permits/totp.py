@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from boathook.core.value import Value
 from boathook.ledger.writer import WriterLock
-from boathook.system.files import FileError, read_regular, write_private
+from boathook.system.files import FileError, is_private, read_regular, write_private
 
 STEP_SECONDS = 30
 CODE_DIGITS = 6
@@ -23,7 +23,8 @@ WRONG_SECONDS = 300
 # How many steps a clock may be wrong by, each way.
 _DRIFT_STEPS = 1
 _SECRET_BYTES = 20
-_LOCK_SECONDS = 5.0
+# A call may be waiting for the answer that a code is for, and must be denied in time.
+_LOCK_SECONDS = 1.0
 _FOLDER, _SECRET_NAME, _USES_NAME, _LOCK_NAME = "factor", "totp-secret", "totp-uses.json", "totp.lock"
 _NOT_CONNECTED = "no authenticator app is connected. Connect one, in a terminal of your own: boathook approvals totp"
 
@@ -90,7 +91,7 @@ def read_secret(state: str) -> bytes:
     if not os.path.lexists(path):
         raise FactorError(_NOT_CONNECTED)
     status = os.lstat(path)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+    if not is_private(status, stat.S_IFREG):
         raise FactorError(f"{path} must be a file of yours that only you can read. Fix: chmod 600 {path}")
     try:
         text = read_regular(path, 1 << 10).decode("ascii", "replace").strip()
@@ -113,14 +114,14 @@ def write_secret(state: str, secret: bytes, used_step: int) -> None:
         write_private(f"{state}/{_FOLDER}/{_SECRET_NAME}", encode_secret(secret).encode() + b"\n")
 
 
-def use_code(state: str, text: str, now: Callable[[], float] = time.time) -> str:
-    """Use up a code: return "" if it is right and new, else why it does not count."""
+def use_code(state: str, text: str, now: Callable[[], float] = time.time, seconds: float = _LOCK_SECONDS) -> str:
+    """Use up a code: return "" if it is right and new, else why it does not count. It waits no longer than `seconds` for others."""
     code = read_code(text)
     if not code:
         return f"a code has {CODE_DIGITS} digits: type the one that your authenticator app shows"
     try:
         secret = read_secret(state)
-        with WriterLock(f"{state}/{_FOLDER}/{_LOCK_NAME}", _LOCK_SECONDS):
+        with WriterLock(f"{state}/{_FOLDER}/{_LOCK_NAME}", max(0.0, min(seconds, _LOCK_SECONDS))):
             return _use_locked(state, secret, code, now())
     except FactorError as error:
         return str(error)

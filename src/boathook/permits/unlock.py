@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 
-from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
-from boathook.system.files import FileError, read_regular, write_private
+from boathook.ledger.writer import Ledger, make_local_record, make_timestamp
+from boathook.system.files import FileError, is_private, read_regular, write_private
 
 MAX_UNLOCK_SECONDS = 8 * 60 * 60
 _FILE_NAME = "unlocked.json"
@@ -17,7 +18,7 @@ _MAX_BYTES = 1 << 10
 def read_unlock_end(state: str) -> float:
     """Return when the pause ends that is on now, in seconds since 1970; 0.0 if there is none.
 
-    A file that cannot be read, belongs to somebody else, can be written by others, names a time that no command would
+    A file that cannot be read, belongs to somebody else, is open to others, names a time that no command would
     write, or has no record in the ledger, is not a pause.
     """
     path = f"{state}/{_FILE_NAME}"
@@ -27,17 +28,15 @@ def read_unlock_end(state: str) -> float:
         begin, end, place = float(data["begin"]), float(data["end"]), str(data["record"])
     except (OSError, FileError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return 0.0
-    is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
     is_possible = begin <= time.time() < end <= begin + MAX_UNLOCK_SECONDS
-    return end if is_private and is_possible and _is_recorded(state, end, place) else 0.0
+    return end if is_private(status, stat.S_IFREG) and is_possible and _is_recorded(state, end, place) else 0.0
 
 
 def _is_recorded(state: str, end: float, place: str) -> bool:
-    from boathook.ledger.find_record import find_record
+    from boathook.ledger.find_record import is_on_record
     from boathook.ledger.record import UNLOCK_TYPE
 
-    record = find_record(state, place)
-    return record.get("type") == UNLOCK_TYPE and record.get("until") == make_timestamp(end)
+    return is_on_record(state, place, type=UNLOCK_TYPE, until=make_timestamp(end))
 
 
 def describe_pause(end: float) -> str:
@@ -50,9 +49,9 @@ def write_unlock(state: str, seconds: float) -> float:
 
     begin = time.time()
     end = begin + min(seconds, MAX_UNLOCK_SECONDS)
-    record = make_unlock_record(make_timestamp(end), id=make_record_id(), time=make_timestamp(begin))
+    record = make_local_record(state, make_unlock_record, make_timestamp(end), now=begin)
     # First the record: without it, the file is not a pause.
-    place = Ledger(state).append_required(record | describe_machine(state))
+    place = Ledger(state).append_required(record)
     fields = {"begin": begin, "end": end, "record": place.to_text()}
     write_private(f"{state}/{_FILE_NAME}", json.dumps(fields).encode())
     return end

@@ -13,6 +13,7 @@ import socket
 import stat
 import time
 from contextlib import suppress
+from itertools import islice
 
 from boathook.core.json_text import JsonError, decode, dump_line, dumps, loads
 from boathook.core.text import clean_text, reveal_text
@@ -21,17 +22,17 @@ from boathook.core.verdict import KILLED
 from boathook.core.waiting_question import MAX_ANSWER_BYTES, PersonAnswer, WaitingQuestion
 from boathook.ledger.record import make_answered_record
 from boathook.ledger.redact import redact
-from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, make_local_record
 from boathook.permits.ask_folder import ASK_FOLDER, list_ask_files, open_ask_folder
 from boathook.permits.askpass import ASKPASS_SECONDS
 from boathook.permits.call_permits import MAX_QUESTION_BYTES
-from boathook.system.files import FileError, read_regular, write_private
+from boathook.system.files import FileError, is_private, read_regular, write_private
 from boathook.system.process_facts import is_process_alive
 
 FILE_ENDING, SOCKET_ENDING = ".json", ".sock"
 ID_CHARS = 32
 # How long the process that waits may take to look at an answer: a program may ask the person.
-ANSWER_SECONDS = ASKPASS_SECONDS + 15
+ANSWER_CHECK_SECONDS = ASKPASS_SECONDS + 15
 _CONNECT_SECONDS = 1.0
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _MAX_DEPTH = 1024
@@ -83,30 +84,48 @@ def list_waiting(state: str) -> list[WaitingQuestion]:
     return sorted((one for one in found if one is not None), key=lambda one: (one.question.time, one.id))
 
 
+def count_waiting(state: str, limit: int) -> int:
+    """Return how many processes wait for an answer, up to a limit. What killed ones left stays: to remove it takes time."""
+    found = (_load_waiting(state, name.removesuffix(FILE_ENDING)) for name in list_ask_files(state, FILE_ENDING))
+    return sum(1 for _ in islice((one for one in found if one is not None and _is_waited_for(one)), limit))
+
+
 def read_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
     """Return a question by its whole id, None if no live process waits for an answer to it any more."""
+    waiting = _load_waiting(state, ask_id)
+    if waiting is None:
+        return None
+    if not _is_waited_for(waiting):
+        # In a container that shares the folder, a process has another number.
+        if not _is_listened_to(state, ask_id):
+            _close_killed(state, waiting)
+        return None
+    # A time far in the future is one that no process of ours writes, and such a question would stay for ever.
+    is_current = waiting.question.time - _UNREADABLE_SECONDS < time.time() <= waiting.deadline + _LATE_SECONDS
+    if not _is_own_process(waiting.pid) or not is_current:
+        remove_waiting(state, ask_id)
+        return None
+    return waiting
+
+
+def _is_waited_for(waiting: WaitingQuestion) -> bool:
+    return is_process_alive(waiting.pid, waiting.start)
+
+
+def _load_waiting(state: str, ask_id: str) -> WaitingQuestion | None:
+    """Return the question of a private file; None if there is none, or another."""
     if len(ask_id) != ID_CHARS or not _HEX_DIGITS.issuperset(ask_id):
         return None
     path = f"{state}/{ASK_FOLDER}/{ask_id}{FILE_ENDING}"
     try:
-        if not _is_private(os.lstat(os.path.dirname(path)), stat.S_IFDIR) or not _is_private(
+        if not is_private(os.lstat(os.path.dirname(path)), stat.S_IFDIR) or not is_private(
             os.lstat(path), stat.S_IFREG
         ):
             return None
         waiting = WaitingQuestion.parse(loads(decode(read_regular(path, MAX_QUESTION_BYTES * 2)), _MAX_DEPTH))
     except (OSError, FileError, JsonError, TypeError, ValueError):
         return None
-    if waiting.id != ask_id:
-        return None
-    if not is_process_alive(waiting.pid, waiting.start):
-        # In a container that shares the folder, a process has another number.
-        if not _is_listened_to(state, ask_id):
-            _close_killed(state, waiting)
-        return None
-    if not _is_own_process(waiting.pid) or time.time() > waiting.deadline + _LATE_SECONDS:
-        remove_waiting(state, ask_id)
-        return None
-    return waiting
+    return waiting if waiting.id == ask_id else None
 
 
 def _is_listened_to(state: str, ask_id: str) -> bool:
@@ -135,13 +154,9 @@ def _close_killed(state: str, waiting: WaitingQuestion) -> None:
     except OSError:
         return
     remove_waiting(state, waiting.id)
-    about = {"id": make_record_id(), "time": make_timestamp(), "result": KILLED, "via": ""}
-    record = make_answered_record(waiting.question, max(0.0, time.time() - waiting.question.time), (), **about)
-    Ledger(state).append(record | describe_machine(state), sync=True)
-
-
-def _is_private(status: os.stat_result, kind: int) -> bool:
-    return stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+    about = waiting.question, max(0.0, time.time() - waiting.question.time), ()
+    record = make_local_record(state, make_answered_record, *about, result=KILLED, via="")
+    Ledger(state).append(record, sync=True)
 
 
 def _remove_unreadable(state: str) -> None:
@@ -159,8 +174,10 @@ def send_answer(state: str, waiting: WaitingQuestion, answer: PersonAnswer) -> A
     """Pass a person's answer to the process that waits, and return what it said; one that has ended took nothing."""
     try:
         with _connect(state, waiting) as connection:
-            connection.settimeout(ANSWER_SECONDS)
-            connection.sendall(dump_line(answer.to_dict()))
+            connection.settimeout(ANSWER_CHECK_SECONDS)
+            # A process that may not answer is refused before it has sent anything.
+            with suppress(BrokenPipeError):
+                connection.sendall(dump_line(answer.to_dict()))
             return _read_result(connection)
     except (OSError, JsonError, TypeError, ValueError):
         return AnswerResult(is_taken=False, reason="the call does not wait for an answer any more")

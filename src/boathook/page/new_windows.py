@@ -1,33 +1,43 @@
 """More windows of a page that runs: it gives out addresses by a private socket in the state folder (`boathook page --open`)."""
 
 # The folder is for the user alone, and so is the socket. An address works once, within a minute; the token of the page is not
-# sent here.
+# sent here. Whoever wants one is looked at as one who answers a question: an agent of the same user does not get one.
 
 from __future__ import annotations
 
 import contextlib
 import os
 import socket
-import stat
 import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
 
 from boathook.errors import ConfigError
+from boathook.permits.peer_check import find_agent_refusal
+from boathook.system.files import open_own_folder
 
 _FOLDER, _SUFFIX = "page", ".socket"
 _REQUEST = b"open\n"
+_REFUSED = "refused: "
 _MAX_ADDRESS_BYTES = 1 << 10
 _SECONDS = 5.0
+_USE_OWN = "Run it in a terminal of your own, or press Enter in the terminal that runs the page"
 _NO_PAGE = "no page runs{}. Start one: boathook page"
 
 
-class OpenRequests:
-    """Answers other processes of the same user with new addresses of this page, until it is closed."""
+class NewWindows:
+    """Answers other processes of the person with new addresses of this page, until it is closed."""
 
-    def __init__(self, state: str, port: int, make_address: Callable[[], str]) -> None:
-        self._state, self._make_address = state, make_address
+    def __init__(
+        self,
+        state: str,
+        port: int,
+        make_address: Callable[[], str],
+        find_refusal: Callable[[socket.socket], str] = find_agent_refusal,
+    ) -> None:
+        """`find_refusal` returns why the process at the other end may not open the page, or ""."""
+        self._state, self._make_address, self._find_refusal = state, make_address, find_refusal
         self._name = f"{port}-{os.getpid()}{_SUFFIX}"
         self._listener: socket.socket | None = None
 
@@ -55,10 +65,18 @@ class OpenRequests:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection, contextlib.suppress(OSError):
-                connection.settimeout(_SECONDS)
-                if _is_same_user(connection) and connection.recv(len(_REQUEST)) == _REQUEST:
-                    connection.sendall(self._make_address().encode())
+            # One that is slow keeps no other waiting.
+            threading.Thread(target=self._answer, args=(connection,), name="boathook-page-window", daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(_SECONDS)
+            if not _is_same_user(connection):
+                return
+            if refusal := self._find_refusal(connection):
+                connection.sendall(f"{_REFUSED}{refusal}".encode())
+            elif connection.recv(len(_REQUEST)) == _REQUEST:
+                connection.sendall(self._make_address().encode())
 
 
 def request_address(state: str, port: int = 0) -> str:
@@ -66,7 +84,12 @@ def request_address(state: str, port: int = 0) -> str:
     try:
         with _open_folder(state) as folder:
             for name in _list_sockets(folder, f"{port}-" if port else ""):
-                if address := _request(f"{folder}/{name}"):
+                address = _request(f"{folder}/{name}")
+                if address.startswith(_REFUSED):
+                    raise ConfigError(
+                        f"this process may not open the page: {address.removeprefix(_REFUSED)}. {_USE_OWN}"
+                    )
+                if address:
                     return address
     except FileNotFoundError:
         pass
@@ -83,11 +106,15 @@ def _request(path: str) -> str:
             connection.connect(path)
             if not _is_same_user(connection):
                 return ""
-            connection.sendall(_REQUEST)
-            parts = iter(lambda: connection.recv(_MAX_ADDRESS_BYTES), b"")
-            return b"".join(parts)[:_MAX_ADDRESS_BYTES].decode("ascii", "replace")
         except OSError:
             return ""
+        parts: list[bytes] = []
+        # A page that refuses this process does not read what it sends.
+        with contextlib.suppress(OSError):
+            connection.sendall(_REQUEST)
+        with contextlib.suppress(OSError):
+            parts.extend(iter(lambda: connection.recv(_MAX_ADDRESS_BYTES), b""))
+        return b"".join(parts)[:_MAX_ADDRESS_BYTES].decode("utf-8", "replace")
 
 
 def _list_sockets(folder: str, prefix: str) -> list[str]:
@@ -100,13 +127,8 @@ def _list_sockets(folder: str, prefix: str) -> list[str]:
 def _open_folder(state: str) -> Iterator[str]:
     """Open the folder of the sockets, and return a path of it that is short, because that of a socket may not be long."""
     path = f"{state}/{_FOLDER}"
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    handle = open_own_folder(path)
     try:
-        status = os.fstat(handle)
-        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            raise PermissionError(
-                0, f"{path} must belong to you, and others must have no rights there. Fix: chmod 700 {path}"
-            )
         yield f"/proc/self/fd/{handle}" if os.path.isdir("/proc/self/fd") else path
     finally:
         os.close(handle)

@@ -1,0 +1,146 @@
+"""What the page says about a hook has its evidence: runs that failed, or that there was none."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from boathook.page.needs import list_needs
+from boathook.page.now_screen import list_agents
+from tests.page.made_ledger import make_record, write_records
+from tests.page.recorded_calls import call
+from tests.page.served import ServedPage, serve_context
+from tests.scratch_project import ScratchProject
+
+
+def test_a_guard_that_fails_in_every_run_is_not_shown_as_active(project: ScratchProject) -> None:
+    project.write_hook("failing", "exit 3", fields={"matcher": "{tool: Shell, pattern: pwd}"})
+    project.write_hook("sometimes", "grep -q bad && exit 3; exit 0", fields={"matcher": "{tool: Shell}"})
+    project.run("install", "claude", "--yes")
+    for command in ("pwd", "pwd bad", "pwd"):
+        call(project, command)
+    with serve_context() as page:
+        rows = {row["hook"]: row for row in page.send("/data/export/guards.json").fields if row["agent"] == "claude"}
+        html = page.show("guards").html
+        states = [page.show("hook", name=name).html for name in ("failing", "sometimes")]
+    assert [rows["failing"][key] for key in ("state", "fired", "failed")] == ["fails", 3, 3]
+    assert [rows["sometimes"][key] for key in ("state", "fired", "failed")] == ["active", 3, 1]
+    assert '<span class="state fails">fails (3 of 3)</span>' in html
+    assert '<dt>state</dt><dd><span class="state fails">fails (3 of 3)</span></dd>' in states[0]
+    assert "<dt>state</dt><dd>armed, 1 of 3 runs failed</dd>" in states[1]
+    assert '<span class="note">1 of 3 runs failed, last ' in html
+
+
+def show_guard(page: ServedPage, name: str) -> dict[str, Any]:
+    rows = page.send("/data/export/guards.json").fields
+    return next(row for row in rows if (row["hook"], row["agent"]) == (name, "claude"))
+
+
+def test_a_guard_that_fails_since_it_once_ran_well_is_shown_as_failing(project: ScratchProject) -> None:
+    project.write_hook("dying", "test -e ok || exit 3; exit 0", fields={"matcher": "{tool: Shell}"})
+    project.run("install", "claude", "--yes")
+    (project.path / "ok").write_text("")
+    call(project, "pwd")
+    (project.path / "ok").unlink()
+    for _ in range(5):
+        call(project, "pwd")
+    with serve_context() as page:
+        found, html = show_guard(page, "dying"), page.show("guards").html
+        [need] = list_needs(page.context)
+        rows = [row.time for row in page.context.index.list_rows()]
+    assert [found[key] for key in ("state", "fired", "failed")] == ["fails", 6, 5]
+    assert ">fails (5 of 6)<" in html
+    assert need.text.startswith("It failed in each of its last 5 runs (5 of 6 failed). The last reason: exit code 3")
+    # The first of the failed runs: five are newer than the good one.
+    assert (need.since, need.since_word) == (rows[4], "since")
+
+
+def test_a_run_before_a_guard_was_changed_does_not_count_for_it(project: ScratchProject) -> None:
+    project.run("install", "claude", "--yes")
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell, pattern: force}"})
+    call(project, "git push --force")
+    path = project.config / "hooks/guard/HOOK.md"
+    later = time.time() + 2
+    path.write_text(path.read_text().replace("force", "forcee"))
+    os.utime(path, (later, later))
+    with serve_context() as page:
+        found, html = show_guard(page, "guard"), page.show("guards").html
+    assert [found[key] for key in ("state", "fired", "fired_before")] == ["active", 0, 1]
+    assert "active, no run since it was changed" in html
+    assert "1 run before it was changed, last " in html
+
+
+def test_a_run_of_another_hook_of_the_same_name_does_not_count(project: ScratchProject, tmp_path: Path) -> None:
+    project.run("install", "claude", "--yes")
+    own = {"hook": "careful", "path": str(project.config / "hooks/careful/HOOK.md")}
+    project.write_hook("careful", "exit 0", fields={"matcher": "{tool: Shell, pattern: nothing-like-this}"})
+    run = make_record()["hooks"][0]
+    records = [
+        make_record(at, host="claude", hooks=[{**run, "hook": "careful", "status": "failed"}]) for at in range(3)
+    ]
+    write_records(project.state, records)
+    with serve_context() as page:
+        found = show_guard(page, "careful")
+        rows = {row["path"]: row["runs"] for row in page.send("/data/export/hooks.json").fields}
+        text, other = page.show("hook", name="careful").text, page.show("hook", name="careful", path=run["path"]).text
+    assert [found[key] for key in ("state", "fired", "failed", "fired_before")] == ["active", 0, 0, 0]
+    assert rows == {own["path"]: 0, run["path"]: 3}
+    assert "It has not run in any record here" in text
+    assert "It is not among the hooks" in other
+    assert re.search(r"runs\s+3", other)
+
+
+def test_a_guard_is_not_active_in_an_agent_that_no_longer_calls_boathook(project: ScratchProject) -> None:
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell}"})
+    project.run("install", "claude", "--yes")
+    call(project, "pwd")
+    settings = project.claude_folder / "settings.json"
+    installed = json.loads(settings.read_text())
+    others = {event: entries for event, entries in installed["hooks"].items() if event != "PreToolUse"}
+    changes = {
+        "no entries": ({**installed, "hooks": {}}, "not called", "no agent calls it"),
+        "turned off": ({**installed, "disableAllHooks": True}, "not called", "no agent calls it"),
+        "no entry for its event": ({**installed, "hooks": others}, "altered", "armed"),
+        "as installed": (installed, "active", "armed"),
+    }
+    for title, (content, state, own_state) in changes.items():
+        settings.write_text(json.dumps(content))
+        with serve_context() as page:
+            rows = [row for row in page.send("/data/export/guards.json").fields if row["agent"] == "claude"]
+            text = page.show("hook", name="guard").text
+        # Our own entries are not listed as hooks, even if they are turned off.
+        assert [(row["hook"], row["state"]) for row in rows] == [("guard", state)], title
+        assert own_state in text, title
+        assert ("boathook install claude" in rows[0]["why"]) == (title.startswith("no ")), title
+    settings.unlink()
+    with serve_context() as page:
+        assert show_guard(page, "guard")["state"] == "not called"
+
+
+def test_what_doctor_tried_is_not_an_event_of_an_agent(project: ScratchProject) -> None:
+    # Otherwise an event without a hook is not recorded.
+    project.config.mkdir(parents=True, exist_ok=True)
+    (project.config / "hooks.toml").write_text('[hooks]\nrecord = "whole"\n')
+    project.run("install", "codex", "--yes")
+    project.run("doctor")
+    listed = [json.loads(line) for line in project.run("log", "--json").stdout.splitlines()]
+    assert "boathookdoctor" in {record.get("session") for record in listed}
+    assert "boathookdoctor" not in project.run("log").stdout
+    assert "boathookdoctor" in project.run("log", "--all").stdout
+    with serve_context() as page:
+        assert {agent["last"] for agent in list_agents(page.context)} == {""}
+        assert [*page.context.index.list_rows()] == []
+
+
+def test_a_guard_without_a_run_is_not_shown_as_if_it_were_proven(project: ScratchProject) -> None:
+    project.write_hook("quiet", "exit 0", fields={"matcher": "{tool: Shell, pattern: nothing-like-this}"})
+    project.run("install", "claude", "--yes")
+    with serve_context() as page:
+        html = page.show("guards").html
+    cells = re.findall(r'<span class="state (\w+)"[^>]*>([^<]*)<', html)
+    assert ("unproven", "active, no run recorded") in cells
+    assert "active" not in dict(cells)
