@@ -44,7 +44,7 @@ test-faults: $(READY) ## what goes wrong, and what takes many processes: every r
 test-documents: $(READY) ## every vector of the specification in process, the code of every page of the documentation, the examples
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'document and not long'
 
-test-long: $(READY) ## the longer tests: every vector by the command line, faults in process, type errors, other versions of Python, how time grows with the size of an input, matching without RE2, the warm engine
+test-long: $(READY) ## the longer tests: every vector by the command line, faults in process, other versions of Python, how time grows with the size of an input, matching without RE2, the warm engine
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
 
 test-installed: $(READY) ## installations: the README word for word, with a wheel, in a clean home; those that are upgraded, moved, broken, repaired
@@ -77,14 +77,19 @@ quick-check: $(READY) ## the quick part of check: lint, layers, generated docs
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/generate_docs.py --check
 
-check: quick-check ## lint, types, layers, generated docs
+check: quick-check ## lint, types, layers, generated docs, type errors in code that uses hooks wrongly
 	@$(MAKE) --no-print-directory -j2 run-mypy run-pyright
+	@$(MAKE) --no-print-directory run-typing-tests
 
 run-mypy: $(READY)
 	$(BIN)/mypy
 
 run-pyright: $(READY)
 	$(BIN)/pyright
+
+# After mypy, whose cache makes it quick.
+run-typing-tests: $(READY)
+	$(BIN)/python -m pytest -q -n 2 -m long tests/inprocess/test_typing.py
 
 PLATFORM ?= musllinux_1_2_x86_64
 wheel: $(READY) ## build the wheel into dist/
@@ -144,4 +149,4 @@ clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo wheel wheel-musl test test-apart test-faults test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check run-mypy run-pyright conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean
+.PHONY: help demo wheel wheel-musl test test-apart test-faults test-documents test-long test-installed test-remote test-bridges test-page test-as-user test-hooks explore quick-check check run-mypy run-pyright run-typing-tests conformance bench soak killtest fuzz fuzz-fast-path e2e e2e-all bridges docs page-pictures picture site snapshots format clean

@@ -10,8 +10,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
+from _imp import source_hash
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,26 +61,51 @@ EXTRA_FOLDERS = {
 }
 
 
-CLIENT_SOURCE = "src/boathook/warm/client.c"
+# The parts of the warm engine in C (Linux), each with its source: the client, and the library of the resident.
+WARM_FOLDER, CLIENT, STAMPS = "src/boathook/warm", "client", "stamps"
+SOURCES = {CLIENT: "client.c", STAMPS: "stamps.c"}
 # Set it to build a wheel for every machine, in which Python asks the warm engine.
 WITHOUT_CLIENT_VARIABLE = "BOATHOOK_WITHOUT_CLIENT"
 
 
 def build_client(source: Path, target: Path) -> bool:
-    """Build the client of the warm engine (Linux), linked statically; return whether that was possible and it runs."""
+    """Build the client of the warm engine, linked statically; return whether that was possible and it runs."""
+    return _build(["-O2", "-static", "-s"], source, target, lambda new: [str(new), "--version"])
+
+
+def build_stamps(source: Path, target: Path) -> bool:
+    """Build the library that looks at many files at once, with a digest at its end. Return whether it was built and loads."""
+    code = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).boathook_are_unchanged"
+    words = ["-O2", "-fPIC", "-shared", "-s"]
+    if not _build(words, source, target, lambda new: [sys.executable, "-I", "-c", code, str(new)]):
+        return False
+    # `boathook.warm.stamps` loads only what ends like this.
+    library = target.read_bytes()
+    target.write_bytes(library + source_hash(1, source.read_bytes() + library))
+    return True
+
+
+def _build(words: list[str], source: Path, target: Path, make_trial: Callable[[Path], list[str]]) -> bool:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if os.environ.get(WITHOUT_CLIENT_VARIABLE) or not compiler or not sysconfig.get_platform().startswith("linux"):
         return False
-    new = target.with_name("client.new")
-    words = [compiler, "-O2", "-static", "-s", "-o", str(new), str(source)]
+    new = target.with_name(f"{target.name}.new")
     try:
-        subprocess.run(words, check=True, capture_output=True, timeout=120)
-        subprocess.run([str(new), "--version"], check=True, capture_output=True, timeout=10)
+        subprocess.run([compiler, *words, "-o", str(new), str(source)], check=True, capture_output=True, timeout=120)
+        subprocess.run(make_trial(new), check=True, capture_output=True, timeout=10)
         new.replace(target)
     except (OSError, subprocess.SubprocessError):
         new.unlink(missing_ok=True)
         return False
     return True
+
+
+def build_warm_parts(sources: Path, folder: Path) -> list[Path]:
+    """Build what can be built of the parts in C; without the client, nothing: the wheel is for every machine then."""
+    client, stamps = folder / CLIENT, folder / STAMPS
+    if not build_client(sources / SOURCES[CLIENT], client):
+        return []
+    return [client, *([stamps] if build_stamps(sources / SOURCES[STAMPS], stamps) else [])]
 
 
 class WheelHook(BuildHookInterface[Any]):
@@ -99,9 +127,9 @@ class WheelHook(BuildHookInterface[Any]):
         if platform := os.environ.get(PLATFORM_VARIABLE):
             build_data["tag"] = f"py3-none-{platform}"
         elif version == "editable":
-            build_client(Path(self.root, CLIENT_SOURCE), Path(self.root, CLIENT_SOURCE).with_name("client"))
-        elif build_client(Path(self.root, CLIENT_SOURCE), client := Path(self._make_folder(), "client")):
-            build_data["force_include"][str(client)] = "boathook/warm/client"
-            # It has a program for this kind of machine.
+            build_warm_parts(Path(self.root, WARM_FOLDER), Path(self.root, WARM_FOLDER))
+        elif parts := build_warm_parts(Path(self.root, WARM_FOLDER), Path(self._make_folder())):
+            build_data["force_include"] |= {str(part): f"boathook/warm/{part.name}" for part in parts}
+            # These are for this kind of machine.
             build_data["tag"] = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform())}"
             build_data["pure_python"] = False

@@ -105,6 +105,8 @@ Without a setting:
 - **no setting, a listener**: while `boathook asks --watch` ran at another terminal, the call waited, was allowed there, and ran.
 - **no setting, at a terminal**: the agent, run at a terminal, asked the person there itself, and boathook did not wait. The call
   ran after the person said yes.
+
+[Who asks a person](hosts.md#who-asks-a-person) has a row for every agent: in which mode and from which version on it asks.
 """
 
 

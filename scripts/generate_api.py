@@ -27,7 +27,7 @@ INTRODUCTION = """\
 Every name that `import boathook` offers, and those of the bridges.
 How to use them: [write a Python hook](../how-to/write-a-python-hook.md),
 [embed boathook in an agent](../how-to/embed-in-an-agent.md), [guard your own agent](../tutorial/guard-your-own-agent.md).
-Install boathook in your own environment: `pip install boathook`, with `boathook[agent]` for the providers of models.
+Install boathook in your own environment: `pip install PATH/TO/CLONE`, with `PATH/TO/CLONE[agent]` for the providers of models.
 All of it is typed. Records such as `Event`, `Hook` and `Verdict` are immutable: `replace(**changes)` returns a changed copy,
 `to_dict()` the fields by name, `to_tuple()` the fields in order.
 """

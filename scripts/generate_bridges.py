@@ -16,7 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.bridges.behaviours import BEHAVIOURS, COST, COST_GOALS  # noqa: E402
+from boathook.bridges.attachment import MISSING_EVENTS  # noqa: E402
+from tests.bridges.behaviours import BEHAVIOURS, COST, COST_GOALS, IDLE, MEASURED_CALLS  # noqa: E402
 
 RESULTS = ROOT / "tests/bridges/results"
 PAGES = ROOT / "docs/how-to/frameworks"
@@ -24,7 +25,8 @@ BRIDGES = ROOT / "src/boathook/bridges"
 INDEX = ROOT / "docs/README.md"
 LISTED = re.compile(r"(<!-- generated: frameworks; `make docs` -->\n).*?(<!-- end -->)", re.DOTALL)
 YES, CANNOT, MISSED, NO_WAY = "yes", "cannot", "missed", "–"
-# What was seen with one framework: {"framework", "versions", "notes": {column: {behaviour: text}}, "columns": {column: cells}}.
+# What was seen with one framework: {"framework", "versions", "notes": {column: {behaviour: text}}, "columns": {column: cells}};
+# and what it costs: {"conditions": {"rounds", "is_idle"}, "overhead": {column: {case: ratio}}}.
 Result = dict[str, Any]
 # By behaviour, way of running and scene: "", or why it is not possible.
 Cells = dict[str, dict[str, dict[str, str]]]
@@ -44,12 +46,26 @@ def write_bridges_page(made: str) -> str:
         "",
         "The same scenes in every framework, with a real release and a scripted model, offline: with the bridge, and again without",
         "it, where the opposite must happen. *cannot* means that boathook refuses to be attached, or that the run raises an error",
-        "when it gets there, unless the reason says otherwise. *yes, except* means that only some of its scenes are possible.",
+        "when it gets there, unless the reason says otherwise. *(accepted)* means that it attaches without an error; the page of",
+        "the framework says what happens instead. *yes, except* means that only some of its scenes are possible.",
         "",
         "How to attach a bridge: [in a Python framework](../how-to/frameworks/README.md).",
         "",
     ]
-    return "\n".join([*lines, *write_tables(results), *write_overhead(results)]) + "\n"
+    return "\n".join([*lines, *write_tables(results), *write_missing_events(), *write_overhead(results)]) + "\n"
+
+
+def write_missing_events() -> Iterator[str]:
+    """Return the table of events that frameworks do not report."""
+    yield from ("", "## Events that do not come", "")
+    yield "A hook for one of these never runs there. When you attach it, boathook logs a warning with the hook and the event."
+    yield from ("", "| bridge | events |", "|---|---|")
+    for framework, events in MISSING_EVENTS.items():
+        yield f"| {framework} | {', '.join(f'`{event}`' for event in events) or 'none'} |"
+    yield from (
+        "",
+        "`langgraph` is `guard_tools(ToolNode)`. Hooks for `post-session` of claude-agent-sdk run only in `guard_session`.",
+    )
 
 
 def write_tables(results: list[Result]) -> Iterator[str]:
@@ -94,15 +110,37 @@ def write_overhead(results: list[Result]) -> Iterator[str]:
         return
     yield from ("", "## What it costs", "")
     yield "Processor time per tool call, against the same agent without the bridge (`make bridges BENCH=1`). The model is a script,"
-    yield "so a framework that does little itself has high ratios. Measured on a busy machine: 0.05 more or less may be chance."
+    yield "so a framework that does little itself has high ratios. With 40 rounds, 0.03 more or less is chance on an idle machine,"
+    yield "and 0.05 on one that others use."
+    yield f"A run has {MEASURED_CALLS} calls: enough that its start and its end count for little, and no more than agents often"
+    yield "make. With more calls the ratio of agent-framework grows, because any middleware makes it read the whole conversation"
+    yield "once more at each request ([ADR 36](../adr/0036-bridges.md))."
+    yield from ("", *describe_conditions(results))
     yield from ("", f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|")
     goals = (f"at most {COST_GOALS[name]:.2f}x" if name in COST_GOALS else NO_WAY for name in names)
     yield f"| *goal* | {' | '.join(goals)} |"
     for column, cases in overhead.items():
         yield f"| {column} | {' | '.join(write_ratio(name, cases.get(name)) for name in names)} |"
+    if any(IDLE in cases for cases in overhead.values()):
+        yield from (
+            "",
+            f"*{IDLE}* is measured without boathook, where a framework's middleware is the place for hooks:",
+            "with every middleware and callback that the contract needs.",
+        )
     texts = (text[COST] for result in results for text in result.get("notes", {}).values() if COST in text)
     for text in texts:
         yield from ("", text)
+
+
+def describe_conditions(results: Iterable[Result]) -> Iterator[str]:
+    """Return under which conditions the frameworks were measured, one item for each."""
+    columns: dict[str, list[str]] = {}
+    for result in results:
+        known = result.get("conditions")
+        machine = "an idle machine" if known and known["is_idle"] else "a machine that others used"
+        text = f"Medians of {known['rounds']} rounds on {machine}" if known else "Conditions that were not recorded"
+        columns.setdefault(text, []).extend(result.get("overhead", ()))
+    yield from (f"- {text}: {', '.join(names)}." for text, names in columns.items() if names)
 
 
 def write_ratio(case: str, ratio: float | None) -> str:
@@ -174,6 +212,16 @@ def list_pages() -> Iterator[tuple[str, Path]]:
             yield path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# "), path
 
 
+# Lines of glue code that people wrote for five abilities before there were bridges, and the line that replaces them.
+GLUE_LINES = (
+    ("google-adk", 63, "App(…, plugins=[BoathookPlugin()])"),
+    ("langchain", 78, "create_agent(…, middleware=[BoathookMiddleware()])"),
+    ("OpenAI Agents SDK", 50, "agent = guard(agent)"),
+    ("pydantic-ai", 51, "Agent(…, capabilities=[Guarded()])"),
+    ("strands", 41, "Agent(…, hooks=[BoathookHooks()])"),
+)
+
+
 def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
     """Return the list of frameworks, and the index of the documentation with these pages in it."""
     lines = [
@@ -182,13 +230,27 @@ def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
         made,
         "",
         "A bridge attaches your hooks to the agents of a framework, in one line: HOOK.md, settings.json, packs, Python functions.",
-        "Each is an extra of this package (`pip install 'boathook[NAME]'`), and imports its framework only when you import it.",
-        "boathook is not on a package index yet: install it from a clone, `pip install 'PATH/TO/CLONE[NAME]'`.",
+        "Each is an extra of this package, and imports its framework only when you import it. boathook is not on a package",
+        "index yet: install it from a clone, `pip install 'PATH/TO/CLONE[NAME]'`.",
         "",
         *(f"- [{title}]({path.name})" for title, path in list_pages()),
         "",
-        "- Texts of hooks for the person are logged when they come, by the logger `boathook` with the level INFO.",
-        "- A hook cannot block a step (a request to the model), only stop the run there.",
+        "Lines of code that attach hooks, without blank lines and comments. By hand is glue code for five abilities (block with a",
+        "reason, rewrite, context for the model, stop gate, prompt events), as it was written before there were bridges:",
+        "",
+        "| framework | by hand | with the bridge |",
+        "|---|---|---|",
+        *(f"| {name} | {before} | 1: `{line}` |" for name, before, line in GLUE_LINES),
+        "",
+        "What all of them have in common:",
+        "",
+        "- Messages that hooks write for the user are logged immediately, at level INFO, by the logger `boathook`. Python shows no",
+        "  messages of this level unless you ask for them: `logging.basicConfig(level=logging.INFO)`.",
+        "- The same log says at the first run how many hooks are attached; if there are none, that is a warning.",
+        "- A hook for an event that the framework does not report never runs; a warning names it when it is attached.",
+        "- At a step (a request to the model), a hook can stop the run but cannot block just that step.",
+        "- `context.state` is what the framework has for a run: pydantic-ai's `RunContext`, the `context` that you gave to",
+        "  `Runner.run` of openai-agents, google-adk's `InvocationContext`, agent-framework's `AgentContext`; otherwise None.",
         "- What each framework can and cannot do, and how that was tested: [the matrix](../../reference/bridges.md).",
         "- A loop of your own: [guard your own agent](../../tutorial/guard-your-own-agent.md).",
     ]

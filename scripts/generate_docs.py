@@ -247,6 +247,7 @@ ON_FAILURE = {
 }
 OUTCOMES = {
     "proceed": " Also: None, and a bare context.",
+    "allow": " Has an effect at `pre-tool-call` and `permission-request`.",
     "block": "",
     "stop": "",
     "ask": " Has an effect at `pre-tool-call`.",
@@ -262,8 +263,8 @@ IN_PROCESS = f"""\
 ## Decorators
 
 Each is a method of `Hooks`, used bare or with `match`, `priority` (0), `timeout` (seconds), `on_failure`, and for
-`before_stop` also `max_rounds` (3). `hooks.on(name)` takes any [spelling](events.md) of an event; `hooks.add(name, hook)`
-does the same without a decorator.
+`before_stop` and `subagent_stop` also `max_rounds` (3). `hooks.on(name)` takes any [spelling](events.md) of an event;
+`hooks.add(name, hook)` does the same without a decorator.
 
 | decorator | event | context | may be changed | a block means | a stop |
 |---|---|---|---|---|---|

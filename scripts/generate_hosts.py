@@ -66,10 +66,33 @@ def write_hosts_page(made: str) -> str:
         "is dropped, and context is shown to you.",
         "",
         "What you see of hooks in each agent is in [what each agent shows and hides](what-agents-show.md).",
+        "",
+        "## Who asks a person",
+        "",
+        "This is for a hook that asks about a tool call, if hooks.toml has no `ask`. Where the agent does not ask you, boathook",
+        "waits for your answer while [something listens](../how-to/answer-a-question.md), and denies the call otherwise.",
+        "",
+        "| agent | the agent asks |",
+        "|---|---|",
+        *(f"| {host.title} | {_describe_asking(host)} |" for host in tables),
     ]
     for host in tables:
         lines += _describe_host(host)
     return "\n".join(lines) + "\n"
+
+
+def _describe_asking(host: Host) -> str:
+    """Return whether and where an agent asks a person if a hook wants that."""
+    row = next((row for row in host.events if row.kind_name == "pre-tool-call"), None)
+    if row is None or not row.ask:
+        return "no"
+    how = "yes" if host.version and "ask" not in row.untested.split() else "yes, by its documentation"
+    if host.unasked_at:
+        how += ", not with " + " or ".join(f"`{place.lstrip('$')}={value}`" for place, value in host.unasked_at)
+    if rule := host.ask_versions:
+        where = f"its version is read from `{rule.version_at.lstrip('$')}`"
+        how += f"; from {rule.describe_since()} on, in every permission mode ({where}; an older or unknown one may run the call)"
+    return how
 
 
 def _format_template(template: tuple[tuple[str, Any], ...]) -> str:

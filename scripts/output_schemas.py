@@ -551,10 +551,11 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
         "What was changed for an agent, and what is lost with it.", {**_INSTALLATION, "warnings": _TEXTS}
     ),
     "status": _make_output(
-        "Which agents call boathook; `ok` is false if any installation does not work. `unlocked_until` is the end of a pause, "
-        "`warm` describes the warm engine, where it is on.",
+        "Which agents call boathook; `ok` is false if any installation does not work. `waiting` are the calls that wait for a "
+        "person's answer, `unlocked_until` is the end of a pause, `warm` describes the warm engine, where it is on.",
         {
             "ok": _FLAG,
+            "waiting": _make_list(_WAITING_CALL),
             "hosts": _make_list(_HOST_STATUS),
             "notes": _TEXTS,
             "unlocked_until": _TEXT_OR_NULL,
@@ -614,6 +615,7 @@ OUTPUT_SCHEMAS: dict[str, Schema] = {
             **dict.fromkeys(("events", "replayed", "partial", "redacted", "failed", "would_block"), _INTEGER),
             "decisions": _make_map(_INTEGER),
             "differences": _make_list(_DIFFERENCE),
+            "absent": _make_list(_make_object({"hook": _TEXT, "why": _TEXT, "fix": _TEXT})),
         },
     ),
     "shell explain": _make_output(

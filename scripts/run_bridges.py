@@ -1,6 +1,6 @@
 """`make bridges`: one environment per framework with its pinned release; runs the contract in it and prints the matrix.
 
-Anything that fails makes the exit code 1, and so does anything that is otherwise than in tests/bridges/results.
+Anything that fails makes the exit code 1, and so does any difference from tests/bridges/results.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def main() -> int:
     options = read_options()
     names = options.framework or list_frameworks()
     started = time.monotonic()
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
+    # What runs meanwhile would change the figures of the bench.
+    with ThreadPoolExecutor(1 if options.bench else AT_A_TIME) as pool:
         trials = [*pool.map(partial(try_framework, options=options), names)]
     results = [trial.result for trial in trials if trial.result is not None]
     print(f"\n{format_tables(results)}\n\n{time.monotonic() - started:.0f} s in all")
@@ -100,7 +101,7 @@ def try_framework(name: str, options: argparse.Namespace) -> Trial:
             return trial
         run_contract(trial, python)
         if options.bench and trial.result is not None:
-            trial.result["overhead"] = measure_overhead(name, python)
+            trial.result |= measure_overhead(name, python)
         trial.failures += check_types(name, python)
     except subprocess.CalledProcessError as error:
         trial.failures.append(f"{' '.join(map(str, error.cmd))}\n{error.stdout}")
@@ -159,13 +160,13 @@ def run_contract(trial: Trial, python: Path) -> None:
         trial.failures.append(done.stdout[-8000:])
 
 
-def measure_overhead(name: str, python: Path) -> dict[str, dict[str, float]]:
-    """Return what the bridge costs per tool call, by column and case, as ratios."""
+def measure_overhead(name: str, python: Path) -> dict[str, Any]:
+    """Return what the bridge costs per tool call, by column and case, as ratios, and the conditions of the measurement."""
     environment = {**os.environ, CHOICE: name}
     command = [str(python), "bench/bridge_overhead.py"]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    ratios: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
-    return ratios
+    measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return measured
 
 
 def check_types(name: str, python: Path) -> list[str]:
@@ -178,21 +179,23 @@ def check_types(name: str, python: Path) -> list[str]:
 
 
 def find_changes(results: list[Result]) -> Iterator[str]:
-    """Return a line for each framework that is otherwise than it was written."""
+    """Return a line for each framework whose result differs from the written one."""
     written = {result["framework"]: result for result in read_results()}
     for result in results:
         before = written.get(result["framework"], {})
         # What a bridge costs is never the same twice.
         if any(before.get(part) != result[part] for part in ("versions", "notes", "columns")):
-            yield f"{result['framework']}: otherwise than in tests/bridges/results (WRITE=1 writes it)"
+            yield f"{result['framework']}: differs from tests/bridges/results (WRITE=1 writes it)"
 
 
 def write_results(results: list[Result]) -> None:
     RESULTS.mkdir(exist_ok=True)
     written = {result["framework"]: result for result in read_results()}
     for result in results:
-        # Figures stay until they are measured again.
-        result.setdefault("overhead", written.get(result["framework"], {}).get("overhead", {}))
+        if "overhead" not in result:
+            # Figures stay until they are measured again.
+            before = written.get(result["framework"], {})
+            result |= {"conditions": before.get("conditions", {}), "overhead": before.get("overhead", {})}
         (RESULTS / f"{result['framework']}.json").write_text(json.dumps(result, indent=1) + "\n")
     run(sys.executable, "scripts/generate_docs.py")
 

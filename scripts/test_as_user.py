@@ -66,10 +66,10 @@ def copy_environment(folder: Path) -> Path:
     """Copy the interpreter and the virtual environment; return the interpreter of the copy."""
     base = Path(sys.base_prefix)
     (folder / "python" / "bin").mkdir(parents=True)
-    link_or_copy(os.path.realpath(sys.executable), str(folder / "python" / "bin" / VERSION))
+    copy_readable(os.path.realpath(sys.executable), str(folder / "python" / "bin" / VERSION))
     copy_tree(base / "lib" / VERSION, folder / "python" / "lib" / VERSION, ("site-packages", "test"))
     for library in (base / "lib").glob("libpython*"):
-        link_or_copy(str(library.resolve()), str(folder / "python" / "lib" / library.name))
+        copy_readable(str(library.resolve()), str(folder / "python" / "lib" / library.name))
     site = Path(sysconfig.get_paths()["purelib"])
     copy_tree(site, folder / "venv" / "lib" / VERSION / "site-packages", ())
     (folder / "venv" / "pyvenv.cfg").write_text(f"home = {folder / 'python' / 'bin'}\n")
@@ -81,20 +81,16 @@ def copy_environment(folder: Path) -> Path:
 
 def copy_tree(source: Path, target: Path, left_out: tuple[str, ...]) -> None:
     """Make a tree of folders that everybody may enter and files that everybody may read."""
-    shutil.copytree(source, target, symlinks=True, copy_function=link_or_copy, ignore=shutil.ignore_patterns(*left_out))
+    shutil.copytree(
+        source, target, symlinks=True, copy_function=copy_readable, ignore=shutil.ignore_patterns(*left_out)
+    )
     for path, _, _ in os.walk(target):
         os.chmod(path, 0o755)
 
 
-def link_or_copy(source: str, target: str) -> None:
-    """Make a hard link if everybody may read the file, else a copy that everybody may read."""
+def copy_readable(source: str, target: str) -> None:
+    """Copy a file so that everybody may read it. A hard link would change its stamp, and end each warm engine that watches it."""
     mode = os.stat(source).st_mode
-    try:
-        if mode & 0o004:
-            os.link(source, target)
-            return
-    except OSError:
-        pass  # another file system
     shutil.copy2(source, target)
     os.chmod(target, mode | (0o055 if mode & 0o100 else 0o044))
 

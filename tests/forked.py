@@ -47,8 +47,8 @@ import importlib, pkgutil, boathook
 with suppress(ImportError):
     import re2
 for found in pkgutil.walk_packages(boathook.__path__, "boathook."):
-    # (a bridge needs its framework)
-    if not found.name.endswith("__main__") and not found.name.startswith("boathook.bridges."):
+    # (a bridge needs its framework, and the page its server)
+    if not found.name.endswith("__main__") and not found.name.startswith(("boathook.bridges.", "boathook.page.page_protocol")):
         importlib.import_module(found.name)
 """
 # The program that agents start for every event runs without third-party packages until it needs one.

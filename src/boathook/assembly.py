@@ -12,7 +12,7 @@ from boathook.engine import Engine, EngineParts, TracingRunner
 from boathook.errors import ConfigError
 from boathook.ledger.writer import Recorder
 from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
-from boathook.process.reaper import has_caller_process
+from boathook.process.reaper import measure_wait, name_engine_path
 from boathook.process.runner import ProcessRunner
 from boathook.process.sessions import Sessions
 from boathook.sources.source import SOURCES, choose_sources
@@ -70,7 +70,7 @@ class _EngineSetup(Value):
     recorder: Recorder | None = None
     can_ask: bool = True
     can_wait: bool = True
-    denies_questions: bool = False
+    question_denial: str = ""
     trace: Callable[[str], None] | None = None
     open_permits: Callable[[], Permits] | None = None
     marks_refused_stops: bool = False
@@ -117,7 +117,7 @@ def load(
         recorder,
         can_ask=can_ask,
         can_wait=False,
-        denies_questions=catalog.settings.ask == "deny",
+        question_denial=catalog.settings.question_denial,
         trace=debug,
         open_permits=_find_permits(locations, origin),
     )
@@ -276,15 +276,14 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
     catalog, machine = _load_catalog_for(kind, locations)
     spawn = prepare_own_process()
     settings = catalog.settings
-    origin = {**_make_origin(sender.dialect.name, catalog, locations), **machine}
-    if has_caller_process():
-        origin["path"] = "warm"
+    origin = {**_make_origin(sender.dialect.name, catalog, locations), **machine, "path": name_engine_path()}
     recorder = Recorder(
         locations.state,
         origin,
         sender.dialect,
         is_whole=settings.record == "whole",
         refuses_degraded=settings.degraded == "refuse",
+        measure_wait=measure_wait,
     )
     setup = _EngineSetup(
         catalog,
@@ -294,7 +293,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         recorder,
         can_ask=sender.can_ask,
         can_wait="state" not in locations.untrusted,
-        denies_questions=settings.ask == "deny",
+        question_denial=settings.question_denial,
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
         open_permits=_find_permits(locations, origin),
         marks_refused_stops=sender.dialect.marks_refused_stops,
@@ -353,7 +352,8 @@ class _LateAsker:
         def find_wait_seconds() -> float:
             return dialect.find_wait_seconds(event, self._sender.read_entries(event))
 
-        host = AskingHost(dialect.name, dialect.asks_person(event, read_environment()), find_wait_seconds)
+        about = event, read_environment()
+        host = AskingHost(dialect.name, dialect.asks_person(*about), dialect.find_ask_doubt(*about), find_wait_seconds)
         asker = PersonAsker(self._locations.state, self._settings, host, self._read_settings)
         return asker.settle(verdict, objections, elapsed)
 
@@ -441,7 +441,7 @@ def _make_engine(setup: _EngineSetup, make_background: Callable[[HookRunner], Ba
             setup.can_ask,
             settings.strict_exit_codes,
             setup.can_wait,
-            setup.denies_questions,
+            setup.question_denial,
         ),
         setup.trace,
         sessions,

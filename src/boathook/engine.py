@@ -147,6 +147,11 @@ class Engine:
         catalog = self.catalog.replace(hooks=others, built_in=built_in, diagnostics=reported)
         return Engine(catalog, self._parts.replace(stop_counts=self._stop_counts))
 
+    def with_refusals(self, refusals: Mapping[str, int]) -> Engine:
+        """Return an engine that counts for each hook how often it has refused to stop in this turn, by `Hook.identity`."""
+        policy = self._policy.replace(refusals=refusals)
+        return Engine(self.catalog, self._parts.replace(stop_counts=self._stop_counts, policy=policy))
+
     def drain(self, seconds: float = DRAIN_SECONDS) -> int:
         """Wait for async hooks that still run; return how many are left."""
         return self._parts.background.drain(seconds)
@@ -451,9 +456,12 @@ class _ObjectionJudge:
         is_question = objections.has_ask and not objections.has_block
         if not is_question or (can_ask and not objections.has_built_in):
             return verdict
-        from boathook.core.permit import describe_permission
+        from boathook.core.permit import add_permission
 
-        reasons = (*verdict.outcome.all_reasons, (verdict.decision, describe_permission(verdict.id)))
+        # Reasons of other decisions are kept, but not shown.
+        others = tuple(reason for reason in verdict.outcome.all_reasons if reason[0] != verdict.decision)
+        texts = add_permission(verdict.reasons, verdict.id)
+        reasons = (*others, *((verdict.decision, text) for text in texts))
         return verdict.replace(outcome=verdict.outcome.replace(all_reasons=reasons))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from boathook.core.catalog import UNTRUSTED_STATES, Catalog, Settings, can_take_part, mark_untrusted
@@ -128,7 +129,8 @@ class _Loading:
         self.watch += [config.path for config in (self.user_config, *configs) if config.path]
         if trust is None or judge is None or absent is None:
             return Loaded(catalog, tuple(self.watch))
-        copies = [f"{hook.approval.copy_folder}/" for hook in hooks if hook.approval and hook.approval.roots]
+        # One that is removed or replaced is made again; what is in it is verified before a hook runs.
+        copies = {os.path.dirname(hook.approval.copy_folder) for hook in hooks if hook.approval and hook.approval.roots}
         return Loaded(
             catalog,
             tuple(dict.fromkeys((*self.watch, trust.path, *copies, *judge.watched_paths, *absent.watch))),

@@ -36,7 +36,8 @@ class CachedProject(NamedTuple):
     path: str
 
     def load(self):
-        return compiled.read_compiled(self.path, self.project.make_locations().key)
+        found = compiled.read_compiled(self.path, self.project.make_locations().key)
+        return found if found is not None and found.is_fresh() else None
 
 
 def load_files(project):
@@ -490,7 +491,7 @@ def test_a_file_of_another_make_is_not_used(cached, tmp_path, changes, trusted):
     (tmp_path / "file").write_bytes(with_head(Path(found.path).read_bytes(), **changes))
     (tmp_path / "file").chmod(0o600)
     loaded = compiled.read_compiled(str(tmp_path / "file"), found.project.make_locations().key)
-    assert (loaded is not None) is trusted
+    assert (loaded is not None and loaded.is_fresh()) is trusted
 
 
 OTHER_LOCATIONS = {

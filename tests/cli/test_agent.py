@@ -9,6 +9,7 @@ import pty
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,6 +286,24 @@ def test_debug_lines_go_to_standard_error(project: AgentProject) -> None:
     assert "[HOOK DEBUG]" in project.play(shell("true"), "Done.").stderr
 
 
+# A shell, a child of it, and one in a session of its own: each holds the pipe, so that reading from it ends when all have ended.
+FAMILY = "sh -c 'exec 3>pipe; echo here >&3; exec sleep 1000'"
+LEAVING = f"{FAMILY} & setsid {FAMILY} > moved 2>&1 & {FAMILY}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the group is found")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_an_agent_that_is_killed_leaves_no_child_of_its_tools(project: AgentProject, number: signal.Signals) -> None:
+    os.mkfifo(project.path / "pipe")
+    moves = project.write_moves(shell(LEAVING), "Done.")
+    started = project.start("agent", "do it", "--yes", "--script", moves, stdout=subprocess.DEVNULL)
+    with started as process, (project.path / "pipe").open() as pipe:
+        assert [pipe.readline() for _ in range(3)] == ["here\n"] * 3
+        process.send_signal(number)
+        assert process.wait(WAIT) == (-number if number == signal.SIGKILL else 128 + number)
+        assert pipe.read() == ""
+
+
 @pytest.mark.parametrize("args", [(), ("--json",)])
 def test_the_last_hooks_run_even_if_the_reader_has_closed_the_pipe(
     project: AgentProject, args: tuple[str, ...]
@@ -513,6 +532,10 @@ def test_python_hooks_that_are_not_there_are_an_error(project: AgentProject, ref
     done = project.play("Done.", args=("--hooks", reference))
     assert done.returncode == 1
     assert message in done.stderr
+    # The mistake is named before anything is said about the model.
+    done = project.run("agent", "do it", "--hooks", reference)
+    assert message in done.stderr
+    assert "model" not in done.stderr
 
 
 def test_decisions_of_python_hooks_are_shown_and_counted(project: AgentProject) -> None:
@@ -664,6 +687,115 @@ def test_without_a_task_at_a_terminal_there_are_many_turns_in_one_session(projec
         assert process.wait(WAIT) == 0
     end = json.loads(bye.read_text())
     assert (end["exit_reason"], end["total_steps"]) == ("done", 2)
+
+
+# While a model works
+
+WORKING = "working, Ctrl-C interrupts"
+CURSOR_ON, CURSOR_OFF, ERASE_LINE_ABOVE = "\x1b[?25h", "\x1b[?25l", "\x1b[1A\x1b[2K"
+# A real model has progress to show, a scripted one does not: this one plays a script, each move when a file is there.
+SLOW_MODEL = """
+import asyncio, itertools, pathlib
+from boathook.agent import providers
+from boathook.agent.scripted import read_script
+from boathook.cli.main import main
+
+class SlowModel:
+    name = "slow:model"
+
+    def __init__(self):
+        self.script, self.numbers = read_script("{moves}"), itertools.count(1)
+
+    async def reply(self, messages, tools):
+        signal = pathlib.Path("{base}", f"move-{{next(self.numbers)}}")
+        while not signal.exists():
+            await asyncio.sleep(0.01)
+        return await self.script.reply(messages, tools)
+
+providers.load_model = lambda name: SlowModel()
+main()
+"""
+
+
+class SlowProject(AgentProject):
+    """A project whose agent has a model that waits until it may go on."""
+
+    def write_program(self, *moves: Any) -> None:
+        program = SLOW_MODEL.format(moves=self.write_moves(*moves), base=self.base)
+        (self.base / "slow_model.py").write_text(program)
+
+    def make_argv(self, *arguments: str, trust_all: bool | None = None) -> list[str]:
+        python, _, _, *words = super().make_argv(*arguments, trust_all=trust_all)
+        return [python, str(self.base / "slow_model.py"), *words, "--model", "slow:model"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "TERM": "xterm-256color"}
+
+    def let_model_go_on(self, number: int) -> None:
+        (self.base / f"move-{number}").touch()
+
+
+@pytest.fixture
+def slow_project(project: AgentProject) -> SlowProject:
+    return SlowProject(project.base, trust_all=True)
+
+
+def assert_progress_is_gone(printed: str) -> None:
+    """The last line of the progress was erased, and the cursor is shown again."""
+    assert ERASE_LINE_ABOVE in printed.rpartition(WORKING)[2]
+    assert printed.rindex(CURSOR_ON) > printed.rindex(CURSOR_OFF)
+
+
+def test_at_a_terminal_progress_is_shown_until_the_turn_has_ended(slow_project: SlowProject) -> None:
+    slow_project.write_program(shell("echo made"), "All done.")
+    with at_terminal(slow_project, "do it", "--yes") as (terminal, process):
+        terminal.read_until(WORKING)
+        slow_project.let_model_go_on(1)
+        terminal.read_until("Shell: made")
+        terminal.read_until(WORKING)
+        slow_project.let_model_go_on(2)
+        printed = terminal.read_all()
+        assert process.wait(WAIT) == 0
+    assert "All done." in printed
+    assert_progress_is_gone(printed)
+
+
+@pytest.mark.usefixtures("default_sigint")
+def test_an_interrupt_ends_what_is_shown_as_working(slow_project: SlowProject) -> None:
+    slow_project.write_program("not reached")
+    with at_terminal(slow_project, "do it", "--yes") as (terminal, process):
+        terminal.read_until(WORKING)
+        process.send_signal(signal.SIGINT)
+        printed = terminal.read_all()
+        assert process.wait(WAIT) == 130
+    assert "interrupted (0 steps" in printed
+    assert_progress_is_gone(printed)
+
+
+def test_no_progress_is_shown_while_the_person_is_asked(slow_project: SlowProject) -> None:
+    slow_project.write_program(shell("echo made"), "All done.")
+    with at_terminal(slow_project, "do it") as (terminal, process):
+        terminal.read_until(WORKING)
+        slow_project.let_model_go_on(1)
+        terminal.read_until("[a]lways for Shell: ")
+        # Several times as long as the progress needs to move.
+        time.sleep(0.5)
+        terminal.type("y\n")
+        terminal.read_until("Shell: made")
+        asked = terminal.printed.rpartition("[a]lways for Shell: ")[2]
+        assert WORKING not in asked.partition("-> yes")[0]
+        terminal.read_until(WORKING)
+        slow_project.let_model_go_on(2)
+        terminal.read_all()
+        assert process.wait(WAIT) == 0
+
+
+def test_what_goes_to_a_pipe_has_no_progress(slow_project: SlowProject) -> None:
+    slow_project.write_program("All done.")
+    slow_project.let_model_go_on(1)
+    done = slow_project.run("agent", "do it", "--yes")
+    assert (done.returncode, "All done." in done.stdout, "working" in done.stdout) == (0, True, False)
 
 
 # The demo

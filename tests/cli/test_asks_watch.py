@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from boathook.cli.asks import describe_outcome
+from boathook.ledger.record import make_answered_record
+from boathook.ledger.writer import Ledger, make_record_id, make_timestamp
 from e2e.terminal import run_at_terminal
 from tests.permits.waiting_calls import (
     ASKS_PROMPT,
@@ -9,6 +12,7 @@ from tests.permits.waiting_calls import (
     list_ask_files,
     make_call,
     make_person_environment,
+    make_question,
     set_up,
 )
 
@@ -32,5 +36,23 @@ def test_after_a_wrong_text_the_question_is_shown_again_with_how_many_wait(proje
         prompt=rf"{ASKS_PROMPT}|You allowed this call\.\n$",
     )  # fmt: skip
     assert code == 0, text
-    assert (text.count("Calls that wait after this one: 1"), text.count("\a")) == (2, 2), text
+    assert (text.count("Calls that wait after this one: 1"), text.count("\a")) == (2, 1), text
     assert [call.finish()["decision"] for call in (first, second)] == ["block", "allow"]
+
+
+OUTCOMES = {
+    "allowed": "Answered elsewhere: the call was allowed.",
+    "denied": "Answered elsewhere: the call was denied.",
+    "unanswered": "You did not answer in time, so the call was denied.",
+    "withdrawn": "The agent stopped waiting for your answer.",
+}
+
+
+def test_a_question_that_ended_elsewhere_is_shown_with_what_became_of_it(tmp_path):
+    for result in OUTCOMES:
+        question = make_question(result)
+        record = make_answered_record(
+            question, 1.0, (), id=make_record_id(), time=make_timestamp(), result=result, via="page"
+        )
+        Ledger(str(tmp_path)).append(record)
+    assert {result: describe_outcome(str(tmp_path), result) for result in OUTCOMES} == OUTCOMES

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from datetime import datetime
 
 import pytest
 
 from boathook.assembly import load_catalog
-from boathook.cli.call_history import CallHistory, HookRuns, describe_runs
+from boathook.cli.call_history import CallHistory, HookRuns, describe_failures, describe_runs
+from boathook.cli.show import pick_fields
 from boathook.core.event import find_kind
 from boathook.ledger.writer import make_timestamp
 from tests.scratch_project import CALL, make_project, make_settings
@@ -53,21 +55,59 @@ def test_runs_are_counted_by_hook_and_file_and_events_by_project(project, tmp_pa
         yield _record(project, (hooks["mine"], "ok"), days=1)
         # What was recorded before the hook was written says nothing about it, and neither does what doctor did.
         yield _record(project, days=50)
-        yield _record(project, host="doctor")
+        yield _record(project, session="boathookdoctor", tool="boathookdoctor", input={})
 
     hooks, history = load(make_records)
-    assert history.count_runs_of(hooks["guard"]) == HookRuns(runs=0, failures=0, events=2, days=30)
-    assert history.count_runs_of(hooks["mine"]) == HookRuns(runs=3, failures=1, events=3, days=35)
+    counts = {
+        name: pick_fields(history.count_runs_of(hook), "runs", "failures", "events", "days")
+        for name, hook in hooks.items()
+    }
+    assert counts == {
+        "guard": {"runs": 0, "failures": 0, "events": 2, "days": 30},
+        "mine": {"runs": 3, "failures": 1, "events": 3, "days": 35},
+    }
+
+
+def test_a_hook_that_once_ran_well_fails_if_its_last_runs_did(project, load):
+    project.write_hook("mine")
+
+    def make_records(hooks):
+        mine = hooks["mine"]
+        for days, status in ((50, "failed"), (20, "ok"), (30, "ok"), (19, "failed"), (12, "failed"), (14, "timeout")):
+            yield _record(project, (mine, status), days=days)
+
+    hooks, history = load(make_records)
+    runs = history.count_runs_of(hooks["mine"])
+    # The run before the file was written says nothing about it; records come in any order.
+    assert (runs.runs, runs.failures, runs.all_runs, runs.failures_in_a_row, runs.is_failing) == (5, 3, 6, 3, False)
+    assert runs.failing_since == history.count_runs_of(hooks["mine"], "claude").failing_since
+    assert datetime.fromisoformat(runs.failing_since).timestamp() == pytest.approx(time.time() - 19 * DAY, abs=600)
+    for days in (1, 2):
+        history.add(_record(project, (hooks["mine"], "failed"), days=days, host="codex"))
+    text = "it failed in each of its last 5 runs (5 of 7 failed)"
+    assert describe_failures(history.count_runs_of(hooks["mine"])) == text
+    assert history.count_runs_of(hooks["mine"], "codex").runs == 2
+    history.add(_record(project, (hooks["mine"], "ok")))
+    assert not history.count_runs_of(hooks["mine"]).is_failing
 
 
 def test_the_ends_of_async_hooks_count_as_runs(project, load):
     for scope, name in (("project", "theirs"), ("user", "mine")):
         project.write_hook(name, scope=scope, fields={"async": True})
 
+    now = make_timestamp(time.time())
+
     def make_records(_hooks):
         for name in ("theirs", "mine"):
             for place in (project.path, "/elsewhere"):
-                yield {"type": "end", "hook": name, "project": str(place), "event": "pre-tool-call", "status": "ok"}
+                yield {
+                    "type": "end",
+                    "hook": name,
+                    "project": str(place),
+                    "event": "pre-tool-call",
+                    "status": "ok",
+                    "time": now,
+                }
 
     hooks, history = load(make_records)
     assert {name: history.count_runs_of(hook).runs for name, hook in hooks.items()} == {"theirs": 1, "mine": 2}

@@ -329,7 +329,7 @@ def test_status_lists_all_hosts_and_fails_if_one_is_not_well(project, run):
     )
     file_of(project, "claude").write_text("{}")
     code, out, _ = run("status")
-    assert (code, "claude (user): what was installed is not there any more\n" in out) == (1, True)
+    assert (code, "claude (user): its file has none of the entries that boathook installed\n" in out) == (1, True)
     assert "fix: boathook install claude\n" in out
 
 

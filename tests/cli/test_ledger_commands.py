@@ -53,7 +53,7 @@ def ids(project) -> list[str]:
 
 def test_log_is_a_table_of_what_happened_and_where_and_why(busy):
     header, *rows = lines(busy, "log")
-    titles = ["TIME", "ID", "AGENT", "PROJECT", "EVENT", "TOOL", "DECISION", "HOOKS", "INPUT", "REASON"]
+    titles = ["TIME", "ID", "AGENT", "PROJECT", "EVENT", "TOOL", "DECISION", "WAITED", "HOOKS", "INPUT", "REASON"]
     assert header.split() == titles
     assert [row[21:33] for row in rows] == ids(busy)
     hidden = "[redacted secret, 7 characters, sha256 f52fbd32]"

@@ -373,3 +373,15 @@ def test_the_json_of_install_shows_that_nothing_was_changed_without_a_terminal(a
     done = run([*boathook, "install", "claude", "--json"], project)
     assert (done.returncode, json.loads(done.stdout)["changed"]) == (1, False)
     assert not os.path.exists(project.home / ".claude/boathook")
+
+
+@pytest.mark.parametrize("words", [["asks", "--watch"], ["asks", "0123"], ["page", "--open"]])
+def test_a_command_that_answers_for_a_person_names_no_way_around_that(account, words):
+    project, boathook = account
+    move_state(project)
+    done = run([*boathook, *words], project, CLAUDECODE="1")
+    assert done.returncode == 1
+    assert "This command answers for a person, so only a person may run it: " in done.stderr
+    assert "the variable CLAUDECODE says that an agent runs it" in done.stderr
+    assert f"open a new one, and run: boathook {' '.join(words)}\n" in done.stderr
+    assert "env -u" not in done.stderr

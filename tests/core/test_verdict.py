@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from boathook.core.event import Event
 from boathook.core.notices import list_names
 from boathook.core.outcome import Decision, Outcome
@@ -56,6 +58,14 @@ def test_the_json_of_a_verdict_has_all_its_fields():
         "id": None,
     }
     assert (verdict.is_blocked, verdict.decision, verdict.reasons) == (False, Decision.ASK, ("sure?",))
+
+
+@pytest.mark.parametrize("decision", [*map(Decision, range(5))])
+def test_a_verdict_proceeds_and_is_blocked_exactly_as_its_outcome(decision):
+    outcome = Outcome(decision)
+    verdict = Verdict(a_call(), a_call(), outcome)
+    assert (verdict.proceeds, verdict.is_blocked) == (outcome.proceeds, outcome.is_blocked)
+    assert verdict.proceeds is (decision in (Decision.NONE, Decision.ALLOW))
 
 
 def test_an_input_that_is_the_same_again_is_not_modified():

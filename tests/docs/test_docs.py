@@ -108,3 +108,9 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     missing = [link for link in links if not (path.parent / link).exists()]
     assert missing == []
+
+
+def test_every_picture_is_shown_by_a_document() -> None:
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    names = {path.name for path in (ROOT / "docs/images").iterdir()}
+    assert names == {name for name in names if f"images/{name})" in texts}

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from boathook.catalog_cache.format import Compiled
 from boathook.catalog_cache.host_section import make_host_sections
 from boathook.catalog_cache.write import write_compiled
 from boathook.core.catalog import Catalog, Plan, Settings
@@ -40,10 +41,17 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.outcome import Outcome
+from boathook.core.prefilter import GRAM_CHARS, index_words
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import find_host_dialect
-from boathook.entry.fast_path import FILE_TOOLS, _may_be_patch, _prove_nothing_to_do, read_fast_options
+from boathook.entry.fast_path import (
+    FILE_TOOLS,
+    _may_be_patch,
+    _may_be_wanted,
+    _prove_nothing_to_do,
+    read_fast_options,
+)
 from boathook.entry.options import Options, parse_options
 from boathook.hosts.host import list_host_names, load_host
 from boathook.hosts.tool_names import list_tool_names
@@ -156,6 +164,16 @@ def test_nothing_to_do_is_proved_only_when_the_engine_would_do_and_report_nothin
         data = json.dumps({**event, "work_dir": work_dir}, separators=(",", ":")).encode()
         if _prove_nothing_to_do(parse_options([] if name is None else ["--event", name]), data) is not None:
             assert engine_is_silent(catalog, data, name)
+
+
+def test_files_are_looked_at_once_and_only_before_the_answer_that_nothing_is_to_do(here, monkeypatch):
+    write_cache_of(here, Catalog((a_hook(tool="^Shell$"),)))
+    looks: list[bool] = []
+    for is_fresh, tool, answers in ((True, "Shell", False), (True, "Read", True), (False, "Read", False)):
+        looks.clear()
+        monkeypatch.setattr(Compiled, "is_fresh", lambda _, is_fresh=is_fresh: looks.append(is_fresh) or is_fresh)
+        call = {"event_type": "pre-tool-call", "tool_name": tool, "tool_input": {}, "work_dir": str(here.path)}
+        assert (ask(call), looks) == (answers, [] if tool == "Shell" else [is_fresh])
 
 
 def test_the_fast_path_knows_every_name_of_the_tools_that_patches_become():
@@ -400,6 +418,32 @@ def test_junk_is_left_to_the_engine(here, data):
     write_cache_of(here, GUARDS)
     assert ask(data) is False
     assert ask(data, event="Stop") is False
+
+
+class OneRow:
+    """A catalogue with hooks that ask for some words."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.head = {"with_tool": ("pre-tool-call",), "gram": GRAM_CHARS}
+        self.rows = (((None, (), ()), (), index_words(words)),)
+
+    def section(self, name: str) -> object:
+        return self.rows
+
+
+# Some of these are written in another way in JSON, so a text with them is not in there as it is.
+leaves = st.text(alphabet='ab "\\/\n\u00e9\U0001f600', max_size=12)
+
+
+@given(st.lists(leaves, min_size=1, max_size=12), st.data(), st.integers(0, 400))
+def test_a_word_in_any_text_of_an_input_is_found_among_few_and_many(texts, data, count):
+    text = data.draw(st.sampled_from(texts))
+    start = data.draw(st.integers(0, len(text)))
+    word = text[start : data.draw(st.integers(start, len(text)))]
+    others = [f"zz{number}" for number in range(count)]
+    tool_input = {f"k{number}": [one] for number, one in enumerate(texts)}
+    assert _may_be_wanted(OneRow([*others, word]), "pre-tool-call", ("Shell",), tool_input, {})
+    assert not _may_be_wanted(OneRow(["zz", *others]), "pre-tool-call", ("Shell",), tool_input, {})
 
 
 @given(st.binary(max_size=60), st.none() | st.sampled_from(["Stop", "", "x"]))

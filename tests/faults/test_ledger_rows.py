@@ -148,7 +148,7 @@ def test_row_80_a_full_disk_tears_no_line_and_is_reported(tmp_path):
     }
     report = verify_chain(str(folder))
     assert (report.findings, report.torn) == ((), ())
-    assert Ledger(str(folder)).append({"id": "later", "time": "t", "type": "dispatch"}) == ""
+    assert Ledger(str(folder)).append({"id": "later", "time": "2026-03-01T00:00:00.000Z", "type": "dispatch"}) == ""
     assert verify_chain(str(folder)).findings == ()
 
 

@@ -84,7 +84,7 @@ def test_a_file_that_was_removed_is_reported(project, host):
     for file in registry_of(project).read()[0].files:
         if not file.path.endswith("config.toml") or host != "codex":
             project.base.joinpath(file.path).unlink()
-    assert state(project, host) == ("altered", ("what was installed is not there any more",))
+    assert state(project, host) == ("altered", ("its file has none of the entries that boathook installed",))
     install(project, host)
     assert state(project, host) == ("installed", ())
 
@@ -214,3 +214,11 @@ def test_an_agent_that_may_run_the_hooks_of_an_enabled_source_itself_is_named(pr
     assert (
         note == f"hooks of the source 'copilot' {ways}; vscode may run them itself as well, so they may run twice there"
     )
+
+
+def test_in_the_home_folder_an_installation_of_the_user_is_not_also_one_of_a_project(project):
+    install(project, "codex")
+    done = project.run("status", "--json", "--project", str(project.home))
+    found = next(one for one in json.loads(done.stdout)["hosts"] if one["host"] == "codex")
+    assert [(status["scope"], status["state"]) for status in found["statuses"]] == [("user", "installed")]
+    assert done.returncode == 0, done.stdout

@@ -94,7 +94,11 @@ DONE = {
     "an edit": (2, lambda line: [line.replace(b'"n": 1', b'"n": 7')], [(":2", "edited")]),
     "a removed record": (2, lambda line: [], [(":2", "gap")]),
     "a doubled record": (2, lambda line: [line, line], [(":3", "gap")]),
-    "an added record": (2, lambda line: [line, b'{"id": "x", "time": "t", "type": "dispatch"}\n'], [(":3", "foreign")]),
+    "an added record": (
+        2,
+        lambda line: [line, b'{"id": "x", "time": "2026-03-01T00:00:00.000Z", "type": "dispatch"}\n'],
+        [(":3", "foreign")],
+    ),
     "a first one removed": (1, lambda line: [], [(":1", "gap")]),
     "a last one removed": (4, lambda line: [], [("", "missing")]),
     "half of the last one": (4, lambda line: [line[:50]], [("", "missing")]),
@@ -396,11 +400,17 @@ def test_a_segment_that_was_begun_by_a_writer_that_died_is_gone_on_with(tmp_path
     folder = str(tmp_path)
     ledger = Ledger(folder, segment_limit=2000)
     for _ in range(3):
-        assert ledger.append({"v": 1, "id": "a", "time": "t", "type": "doctor", "pad": "x" * 300}) == ""
+        assert (
+            ledger.append({"v": 1, "id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "doctor", "pad": "x" * 300})
+            == ""
+        )
     head = (tmp_path / "ledger.lock").read_bytes()
-    assert ledger.append({"v": 1, "id": "b", "time": "t", "type": "doctor", "pad": "x" * 1500}) == ""
+    assert (
+        ledger.append({"v": 1, "id": "b", "time": "2026-03-01T00:00:00.000Z", "type": "doctor", "pad": "x" * 1500})
+        == ""
+    )
     assert len(list_segments(folder)) == 2
     (tmp_path / "ledger.lock").write_bytes(head)
-    assert ledger.append({"v": 1, "id": "c", "time": "t", "type": "doctor"}) == ""
+    assert ledger.append({"v": 1, "id": "c", "time": "2026-03-01T00:00:00.000Z", "type": "doctor"}) == ""
     report = verify_chain(folder)
     assert (report.is_good, report.records, report.last) == (True, 5, 5)

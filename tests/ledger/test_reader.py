@@ -107,12 +107,14 @@ def test_the_head_is_read_though_another_process_holds_the_lock(tmp_path):
 # Lines that are not records
 
 LINES = {
-    "a long number": b'{"id": "a", "time": "t", "type": "end", "seq":' + b"7" * 5000 + b',"prev":"',
-    "a number as a list": b'{"id": "a", "time": "t", "type": "pruned", "before": "x", "segments": 5',
-    "a number as a hook": b'{"id": "a", "time": "t", "type": "dispatch", "hooks": [1]',
-    "a number as an id": b'{"id": "a", "time": "t", "type": "end", "dispatch": 5',
-    "a number that is none": b'{"id": "a", "time": "t", "type": "end", "ms": NaN',
-    "a number beyond measure": b'{"id": "a", "time": "t", "type": "end", "ms": 1' + b"0" * 400,
+    "a long number": b'{"id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "end", "seq":'
+    + b"7" * 5000
+    + b',"prev":"',
+    "a number as a list": b'{"id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "pruned", "before": "x", "segments": 5',
+    "a number as a hook": b'{"id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "dispatch", "hooks": [1]',
+    "a number as an id": b'{"id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "end", "dispatch": 5',
+    "a number that is none": b'{"id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "end", "ms": NaN',
+    "a number beyond measure": b'{"id": "a", "time": "2026-03-01T00:00:00.000Z", "type": "end", "ms": 1' + b"0" * 400,
 }
 
 
@@ -167,6 +169,7 @@ RUN = {
     "matched": {"event": "pre-tool-call", "tool": "Shell"},
     "notes": ["a note"],
     "approval": "abc",
+    "stderr": "a warning",
 }
 ABOUT = {"v": 1, "time": "2027-01-15T00:00:00.000Z", "host": "native", "session": "s", "project": "/p", "event": "e"}
 RECORDS: tuple[dict[str, Any], ...] = (

@@ -99,6 +99,31 @@ def test_a_record_shows_what_happened_without_the_secrets():
     assert must_sync(made)
 
 
+def test_what_a_hook_printed_to_stderr_is_kept_without_secrets_unless_the_record_has_it_anyway():
+    runs = (
+        Run(a_hook("talks"), OK, Outcome(), 0, stderr="uses token=hunter2"),
+        Run(a_hook("floods"), OK, Outcome(), 0, stderr="x" * 5000),
+        Run(a_hook("quiet"), OK, Outcome(), 0),
+        Run(a_hook("guard"), OK, NO, 2, stderr="no: token=hunter2"),
+        Run(a_hook("fails"), FAILED, Outcome(), 1, error="exit code 1: no such file", stderr="no such file"),
+        Run(a_hook("slow"), TIMEOUT, Outcome(), None, error="took longer than 1 s", stderr="still waiting"),
+    )
+    made = record(Verdict(a_call(), a_call(), NO, runs))
+    texts = {run["hook"]: run["stderr"] for run in made["hooks"] if "stderr" in run}
+    assert set(texts) == {"talks", "floods", "slow"}
+    assert texts["talks"] == "uses token=[redacted secret, 7 characters, sha256 f52fbd32]"
+    assert len(texts["floods"]) < 1100
+    assert texts["slow"] == "still waiting"
+    assert made["cut"] is True
+
+
+def test_stderr_is_dropped_from_a_record_that_is_too_long():
+    runs = tuple(Run(a_hook(f"hook-{number}"), OK, Outcome(), 0, stderr="é" * 1000) for number in range(60))
+    made = record(Verdict(a_call(), a_call(), Outcome(), runs))
+    assert len(dump_line(made)) <= MAX_RECORD_BYTES
+    assert (len(made["hooks"]), any("stderr" in run for run in made["hooks"])) == (60, False)
+
+
 def test_a_record_has_the_folder_of_the_event_if_that_is_not_the_project():
     event = a_call("ls")
     verdict = Verdict(event, event, NO, ()).replace(id="abc")
@@ -122,6 +147,7 @@ def test_a_change_is_kept_with_both_digests_and_the_new_input():
         },
         "output": {"after": hash_value("other")},
         "context": 2,
+        "context_texts": ["one", "two"],
     }
     assert must_sync(made)
 
@@ -129,7 +155,7 @@ def test_a_change_is_kept_with_both_digests_and_the_new_input():
 def test_context_alone_need_not_be_on_the_disk_at_once():
     outcome = Outcome(contexts=("one",))
     made = record(Verdict(a_call(), a_call(), outcome, (Run(a_hook(), OK, outcome, 0),)))
-    assert (made["changed"], must_sync(made)) == ({"context": 1}, False)
+    assert (made["changed"], must_sync(made)) == ({"context": 1, "context_texts": ["one"]}, False)
 
 
 def test_the_digest_is_that_of_the_value_and_not_of_its_writing():

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from boathook.core.model_protocols import CORRECTION
+from boathook.system.extras import suggest_packages
 from boathook.version import __version__
 from tests import forked
 
@@ -267,6 +268,18 @@ def test_authorities_that_cannot_be_loaded_are_reported(tmp_path):
     assert end == (3, "", f"the trusted certificates cannot be loaded: No such file or directory; {fix}\n")
 
 
+@pytest.mark.parametrize("proxies", [{}, {"https_proxy": "http://127.0.0.1:1"}])
+def test_a_plain_address_needs_authorities_only_if_there_may_be_a_proxy(tmp_path, proxies):
+    env = {"SSL_CERT_FILE": str(tmp_path / "none.pem"), **proxies}
+    with serving(Reply(body=b"hello")) as server:
+        code, out, error = ask_server(server.url, env=env)
+    if proxies:
+        assert (code, out) == (3, "")
+        assert "the trusted certificates cannot be loaded" in error
+    else:
+        assert (code, out, error) == (0, "hello", "")
+
+
 def _stay_silent(handler):
     handler.rfile.read(1)  # until the client goes
 
@@ -405,7 +418,7 @@ def test_a_secret_is_hidden_before_the_quote_is_cut():
 
 def test_without_httpx_the_extra_is_named():
     end = ask_server("http://127.0.0.1:1/", missing="httpx")
-    assert end == (3, "", "http hooks need httpx: pip install 'boathook[http]'\n")
+    assert end == (3, "", f"http hooks need httpx: {suggest_packages('http')}\n")
 
 
 def test_what_libraries_print_goes_nowhere():
@@ -508,8 +521,8 @@ def test_a_slow_model_does_not_outlive_the_timeout():
 @pytest.mark.parametrize(
     ("name", "missing", "answer"),
     [
-        (CHAT, "httpx", "prompt hooks need httpx: pip install 'boathook[http]'"),
-        ("groq:x", "pydantic_ai", "groq:x needs a library for models: pip install 'boathook[prompt]'"),
+        (CHAT, "httpx", f"prompt hooks need httpx: {suggest_packages('http')}"),
+        ("groq:x", "pydantic_ai", f"groq:x needs a library for models: {suggest_packages('prompt')}"),
         ("groq:x", "groq", "the library for groq:x is missing: pip install 'pydantic-ai-slim[groq]'"),
         (CHAT, "", f"no API key for {CHAT}: set OPENAI_API_KEY"),
         (CLAUDE, "", f"no API key for {CLAUDE}: set ANTHROPIC_API_KEY"),

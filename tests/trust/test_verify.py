@@ -10,8 +10,10 @@ import time
 import pytest
 
 from boathook.catalog_cache.format import load_compiled
+from boathook.loader import load_hooks
 from boathook.sources.source import SOURCES
 from boathook.system.locations import resolve_locations
+from boathook.trust.store import TrustStore
 from tests.scratch_project import CALL, HOOK_ENTRY, list_runs, list_skipped, make_settings
 
 SETTLED = 2.2
@@ -114,11 +116,26 @@ def test_trust_all_and_trust_do_not_share_a_cached_catalogue(project):
         assert list_skipped(project.dispatch("by hook_entry")) == ["guard"]
 
 
-def test_a_private_copy_that_is_gone_is_made_again(project):
+@pytest.mark.parametrize("name", ["copies", "copies/*"])
+def test_a_private_copy_that_is_gone_is_made_again(project, name):
     from boathook.trust.snapshot import remove_snapshot
 
     project.write_hook("guard", scope="project", script="exit 2")
     project.trust()
     _write_cache(project)
-    remove_snapshot(str(project.state / "copies"))
+    (folder,) = project.state.glob(name)
+    remove_snapshot(str(folder))
     assert list_runs(project.dispatch("by hook_entry")) == [("guard", "ok", "block")]
+
+
+def test_an_event_looks_at_one_file_of_each_trusted_hook(project):
+    counts = []
+    for count in (4, 8):
+        for number in range(count - 4, count):
+            project.write_hook(f"guard-{number}", scope="project")
+        project.trust()
+        locations = project.make_locations(trust_all=False)
+        watch = load_hooks(locations, TrustStore(locations.state)).watch
+        assert f"{locations.state}/copies" in watch
+        counts.append(len(watch))
+    assert counts[1] - counts[0] == 4

@@ -14,7 +14,7 @@ from boathook.system.locations import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from boathook.core.catalog import Catalog
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathook.system.locations import Locations
     from boathook.system.programs import Stamp
 
-FORMAT = 18
+FORMAT = 19
 MAGIC = b"boathook compiled catalogue\n"
 # The path is that of this installation: what another one has made is not used, and the files of the version, hosts and tools
 # are watched (see `write_compiled`). To import the version itself would take longer.
@@ -36,6 +36,21 @@ class Compiled:
     def __init__(self, head: "dict[str, Any]", body: "memoryview") -> None:
         self.head, self._body = head, body
         self._sections: dict[str, Any] = {}
+        self._watched: frozenset[str] | None = None
+        # What looks at all watched files at once, in the warm engine.
+        self._are_unchanged: Callable[[], bool] | None = None
+
+    def prepare_looks(self, pack: "Callable[[Any], Callable[[], bool] | None] | None") -> None:
+        """Let a library of the warm engine look at the watched files, if it can."""
+        self._are_unchanged = pack(self.head["watch"]) if pack is not None else None
+
+    def is_fresh(self) -> bool:
+        return self._are_unchanged() if self._are_unchanged is not None else is_fresh(self.head["watch"])
+
+    def watches_all(self, paths: "Iterable[str]") -> bool:
+        if self._watched is None:
+            self._watched = frozenset([path for path, _ in self.head["watch"]])
+        return self._watched.issuperset(paths)
 
     def section(self, name: str) -> "Any":
         if name not in self._sections:
@@ -92,6 +107,12 @@ def pack(head: "dict[str, Any]", sections: "dict[str, Any]") -> bytes:
 
 def load_compiled(locations: "Locations") -> "Compiled | None":
     """Load the compiled catalogue for some locations; None if it is missing, damaged, made by another version, or stale."""
+    compiled = find_compiled(locations)
+    return compiled if compiled is not None and compiled.is_fresh() else None
+
+
+def find_compiled(locations: "Locations") -> "Compiled | None":
+    """Return the compiled catalogue for some locations, which may be stale: nothing may be decided until it `is_fresh`."""
     path = compiled_path(locations)
     compiled = read_compiled(path, locations.key) if path is not None else None
     if compiled is None:
@@ -101,8 +122,7 @@ def load_compiled(locations: "Locations") -> "Compiled | None":
     if locations.list_around(folders) != around:
         return None
     # A catalogue without these would stay fresh whatever happens there: it is not one that we wrote.
-    watched = dict(compiled.head["watch"])
-    return compiled if all(fixed in watched for fixed in list_fixed_paths(locations)) else None
+    return compiled if compiled.watches_all(list_fixed_paths(locations)) else None
 
 
 def list_fixed_paths(locations: "Locations") -> "list[str]":
@@ -122,19 +142,22 @@ class _KeptCatalogues:
 
     LIMIT = 16
     is_on = False
+    pack_looks: "Callable[[Any], Callable[[], bool] | None] | None" = None
     by_path: "dict[str, tuple[Stamp, Compiled]]" = {}  # noqa: RUF012
 
 
-def keep_catalogues() -> None:
+def keep_catalogues(pack_looks: "Callable[[Any], Callable[[], bool] | None] | None" = None) -> None:
     """Keep what is read from now on in memory. Whether it is fresh is looked at every time nevertheless."""
-    _KeptCatalogues.is_on = True
+    _KeptCatalogues.is_on, _KeptCatalogues.pack_looks = True, pack_looks
+
+
+def forget_catalogues() -> None:
+    _KeptCatalogues.by_path.clear()
 
 
 def read_compiled(path: str, key: "tuple[object, ...]") -> "Compiled | None":
     compiled = _read_kept(path) if _KeptCatalogues.is_on else _parse(_read(path))
-    if compiled is None or compiled.head["key"] != key:
-        return None
-    return compiled if _is_fresh(compiled.head["watch"]) else None
+    return compiled if compiled is not None and compiled.head["key"] == key else None
 
 
 def _read_kept(path: str) -> "Compiled | None":
@@ -149,6 +172,7 @@ def _read_kept(path: str) -> "Compiled | None":
         kept.pop(path, None)
         if compiled is None:
             return None
+        compiled.prepare_looks(_KeptCatalogues.pack_looks)
         if len(kept) >= _KeptCatalogues.LIMIT:
             kept.clear()
         kept[path] = stamp, compiled
@@ -167,7 +191,8 @@ def _parse(data: "bytes | None") -> "Compiled | None":
     return Compiled(head, view[start + 4 + size :]) if head["version"] == VERSION else None
 
 
-def _is_fresh(watch: "Iterable[tuple[str, Stamp]]") -> bool:
+def is_fresh(watch: "Iterable[tuple[str, Stamp]]") -> bool:
+    """Whether all files and folders are as they were when a catalogue was made. `warm/stamps.c` has the same rule."""
     stat = system.stat
     for path, before in watch:
         try:
@@ -222,8 +247,9 @@ def may_match(rows: "Iterable[tuple[Any, ...]]", tools: "tuple[str, ...]", text:
             keys = [key for key in index if key in text]
         else:
             if grams is None:
-                grams = {text[at : at + gram] for at in range(len(text) - gram + 1)}
-            keys = [*(grams & index.keys())]
+                grams = {*map("".join, zip(*[text[at:] for at in range(gram)], strict=False))}
+            # The other way round would write to the memory of all keys, to count references.
+            keys = [part for part in grams if part in index]
         found = [word for key in keys for word in index[key]]
         if any(word in text for word in (*found, *short)):
             return True

@@ -34,6 +34,7 @@ def write_compiled(
     locations: Locations,
     started: float,
     trusted_folders: tuple[str, ...] = (),
+    racy_seconds: float | None = None,
 ) -> bool:
     """Keep a catalogue for the next start, and return whether that was possible. Never raises for what the disk does."""
     # `started` is when reading began: what changed shortly before or since may change again unnoticed. `trusted_folders` are
@@ -65,7 +66,7 @@ def write_compiled(
         sections[f"hooks {kind.name}"] = tuple(map(hook_to_data, (*hooks, *built_in)))
     sections |= make_host_sections()
     sections["tools"] = make_tools_section()
-    return _write_file(head, sections, watch, locations, started)
+    return _write_file(head, sections, watch, locations, started, racy_seconds)
 
 
 def write_source_rules(rules: SourceRules, locations: Locations, started: float) -> bool:
@@ -75,7 +76,12 @@ def write_source_rules(rules: SourceRules, locations: Locations, started: float)
 
 
 def _write_file(
-    head: dict[str, Any], sections: dict[str, Any], watch: tuple[str, ...], locations: Locations, started: float
+    head: dict[str, Any],
+    sections: dict[str, Any],
+    watch: tuple[str, ...],
+    locations: Locations,
+    started: float,
+    racy_seconds: float | None = None,
 ) -> bool:
     path = compiled_path(locations)
     stamps = tuple((name, make_stamp(name)) for name in watch)
@@ -86,7 +92,8 @@ def _write_file(
     fixed_paths = [path for path in list_fixed_paths(locations) if path not in watch]
     # Which sources are enabled does not depend on any table.
     stamps += tuple((name, make_stamp(name)) for name in (*(modules if sections else ()), *fixed_paths))
-    if path is None or newest / 1e9 > min(started, time.time()) - RACY_SECONDS:
+    age = RACY_SECONDS if racy_seconds is None else racy_seconds
+    if path is None or newest / 1e9 > min(started, time.time()) - age:
         return False
     if sections:
         # With its folder, because a catalogue that trusts all hooks is for all state folders.

@@ -78,7 +78,7 @@ def run_agent(**options: Any) -> int:
     It works on TASK in the current project, under the project's hooks and your own. If TASK is - or missing, it is
     read from standard input; at a terminal you are asked for one task after another, all in one session. The tools
     Shell, WriteFile and EditFile ask you first. The model is --model, or `model` in your hooks.toml. Models need
-    the extra `agent`: pip install 'boathook[agent]'.
+    the extra `agent`: pip install 'PATH/TO/CLONE[agent]'.
 
     \b
     A script is a JSON list of texts and tool calls:
@@ -107,6 +107,9 @@ def _run(
     is_dialogue = task is None and sys.stdin.isatty()
     name, script, project = options.pop("model"), options.pop("script"), options["project"]
     request_timeout, references = options.pop("request_timeout"), options.pop("hooks")
+    work_dir = resolve_start(project)
+    # Before the model, which takes seconds to load.
+    stacks = [import_hooks(reference, work_dir) for reference in references]
     with _load_engine(debug=debug, **options) as engine:
         model = _choose_model(name, script, engine.catalog.settings.model)
         spin = not (debug or as_json or isinstance(model, ScriptedModel))
@@ -114,10 +117,10 @@ def _run(
         trace = Trace(print_record if as_json else display.show)
         person = _Person(trace, display.pause, allows_all=yes)
         tools = [replace(tool, needs_permission=False) if yes else tool for tool in BUILTIN_TOOLS]
-        base = AgentBuilder().with_model(model).with_tools(*tools).in_dir(resolve_start(project))
+        base = AgentBuilder().with_model(model).with_tools(*tools).in_dir(work_dir)
         base = base.with_limits(max_steps=max_steps, request_timeout=request_timeout)
-        for reference in references:
-            base = base.with_hooks(import_hooks(reference, base.work_dir).with_ask(None))
+        for stack in stacks:
+            base = base.with_hooks(stack.with_ask(None))
         builder = assemble_agent(base, engine, trace, person)
         prompts = _ask_for_tasks() if is_dialogue else iter([_read_task(task)])
         working = display.show_working

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from boathook.cli.show import cut_text, end_broken_pipe, format_count, make_console, make_printable, write_json_line
 from boathook.core.text import clean_text
+from boathook.core.verdict import STOP_FEEDBACK
 from boathook.inprocess.json_values import to_json_value
 
 AgentRecord = Mapping[str, Any]
@@ -151,7 +152,7 @@ class Display:
         if agent == MAIN_AGENT:
             self._print_gap()
             if self._stop_feedback:
-                self._print("  agent", f"continues after [Hook blocked stop: {self._stop_feedback}]", "italic")
+                self._print("  agent", f"continues after {STOP_FEEDBACK.format(self._stop_feedback)}", "italic")
                 self._stop_feedback = ""
                 self._print_gap()
             self._step += 1

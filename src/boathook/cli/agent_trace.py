@@ -14,13 +14,14 @@ from boathook.cli.agent_display import MAIN_AGENT, AgentRecord
 from boathook.core.event import PRE_STOP, Event
 from boathook.core.hook import ARMED, Hook
 from boathook.core.json_text import is_same_json
-from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.outcome import ABSENT, DEFAULT_BLOCK_REASON, NOTHING, Decision, Outcome
 from boathook.core.verdict import Verdict
 from boathook.engine import DRAIN_SECONDS, Engine
 from boathook.errors import BoathookError
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
+from boathook.inprocess.run_outcome import describe_error
 
 
 class Trace:
@@ -65,7 +66,7 @@ class Trace:
         self.report("event", event=context.event, agent=agent, **tool)
         if isinstance(context, ToolContext) and not context.kind.is_pre:
             error = context.error
-            output = context.result if error is None else str(error) or type(error).__name__
+            output = context.result if error is None else describe_error(error)
             text = "" if output is None else output if isinstance(output, str) else str(to_json_value(output))
             call = ToolCall(context.name, context.args, context.call_id)
             self._report_call(call, agent, text, ran=True, is_error=error is not None, duration_ms=context.duration_ms)
@@ -82,7 +83,7 @@ class Trace:
                 self.questioned_calls.add(call_id)
         if verdict.is_blocked and event.kind.is_pre and event.kind.has_tool:
             call, agent = ToolCall(event.tool_name, event.tool_input, call_id), event.data.get("agent_type", MAIN_AGENT)
-            reason = "; ".join(verdict.reasons) or "blocked by a hook"
+            reason = "; ".join(verdict.reasons) or DEFAULT_BLOCK_REASON
             self._report_call(call, agent, reason, ran=False, is_error=True)
         for started in verdict.background:
             decision = {"hook": started.hook, "decision": "none", "reason": None}
@@ -182,6 +183,9 @@ class TracedEngine(Engine):
 
     def only(self, hooks: tuple[Hook, ...], *, diagnostics: bool = True) -> Engine:
         return TracedEngine(self._engine.only(hooks, diagnostics=diagnostics), self._reports)
+
+    def with_refusals(self, refusals: Mapping[str, int]) -> Engine:
+        return TracedEngine(self._engine.with_refusals(refusals), self._reports)
 
     def load_session_variables(self, session: str) -> dict[bytes, bytes]:
         return self._engine.load_session_variables(session)

@@ -23,7 +23,7 @@ from boathook.core.json_text import dumps
 from boathook.core.permit import PERMIT_SECONDS, Question
 from boathook.errors import BoathookError, ConfigError, LedgerError
 from boathook.ledger.record import make_unlock_record
-from boathook.ledger.writer import Ledger, describe_machine, make_record_id, make_timestamp
+from boathook.ledger.writer import Ledger, make_local_record, make_timestamp
 from boathook.permits.call_permits import list_questions, write_permit
 from boathook.permits.factors import describe_wish
 from boathook.permits.unlock import MAX_UNLOCK_SECONDS, describe_pause, read_unlock_end, remove_unlock, write_unlock
@@ -175,8 +175,7 @@ def _end_pause(folder: str) -> int:
     if not remove_unlock(folder):
         echo("Self-protection is on: there is no pause to end.")
         return 0
-    record = make_unlock_record("", id=make_record_id(), time=make_timestamp()) | describe_machine(folder)
-    error_message = Ledger(folder).append(record, sync=True)
+    error_message = Ledger(folder).append(make_local_record(folder, make_unlock_record, ""), sync=True)
     echo("Self-protection is on again.", "green")
     if error_message:
         echo(error_message, "yellow", err=True)

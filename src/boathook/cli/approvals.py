@@ -63,9 +63,7 @@ def show_approvals(state: str | None) -> int:
     """
     locations = locate(state=state)
     settings = read_user_settings(locations)
-    problem = find_factor_problem(settings, locations.state)
-    if not has_factor(settings):
-        problem = _find_setting_problem(locations) or describe_no_factor()
+    problem = find_factor_problem(settings, locations.state) if has_factor(settings) else describe_no_factor()
     if problem:
         echo(f"{problem[0].upper()}{problem[1:]}", "yellow")
         return 1
@@ -132,13 +130,6 @@ def _name_account() -> str:
     with suppress(OSError, KeyError):
         return f"{getpass.getuser()}@{socket.gethostname()}"
     return socket.gethostname()
-
-
-def _find_setting_problem(locations: Locations) -> str:
-    """Return what is wrong with the factor in the user's hooks.toml, or ""."""
-    diagnostics = read_hooks_toml(f"{locations.config}/hooks.toml", USER).diagnostics
-    found = (one for one in diagnostics if "approvals" in one.key)
-    return next((f"{one.message}. {one.fix}" if one.fix else one.message for one in found), "")
 
 
 def read_user_settings(locations: Locations) -> Settings:

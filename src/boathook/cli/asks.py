@@ -10,16 +10,25 @@ import click
 
 from boathook.assembly import locate, resolve_state
 from boathook.cli.approvals import ask_code, read_user_settings
-from boathook.cli.call_review import describe_call, describe_objections, is_end_of_digest
+from boathook.cli.call_review import (
+    describe_call,
+    describe_objections,
+    is_end_of_digest,
+    list_objecting_hooks,
+    list_waiting_calls,
+)
 from boathook.cli.common_options import state_option
-from boathook.cli.pager import show_lines
+from boathook.cli.pager import cut_to_screen, show_lines
 from boathook.cli.person import NO_TERMINAL, require_person
 from boathook.cli.record_text import format_clock
 from boathook.cli.show import cut_text, echo, print_json, print_table
 from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.permit import TYPED_CHARS, RepeatPermit
+from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer, WaitingQuestion
 from boathook.errors import ConfigError
+from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import ANSWERED_TYPE
 from boathook.ledger.writer import make_timestamp
 from boathook.permits.ask_listeners import register_listener
 from boathook.permits.repeat_permits import end_repeat, list_repeats
@@ -28,8 +37,20 @@ from boathook.permits.waiting_questions import describe_waiting_call, list_waiti
 _SHOWN_ID_CHARS = 8
 _MAX_SHOWN_TEXT = 80
 _LOOK_SECONDS = 0.3
+# What a person types to read a call of which only the beginning is shown.
+_WHOLE = "all"
 # How the process that waits begins its refusal of who answers.
 _NOT_ALLOWED = "this process may not answer"
+_GONE = "Nothing was answered: the call does not wait for an answer any more."
+# What became of a call while its question was on the screen here.
+_OUTCOMES = {
+    ALLOWED: "Answered elsewhere: the call was allowed.",
+    DENIED: "Answered elsewhere: the call was denied.",
+    UNANSWERED: "You did not answer in time, so the call was denied.",
+    WITHDRAWN: "The agent stopped waiting for your answer.",
+    KILLED: "The process that waited for your answer was ended, so the call was denied.",
+}
+_OUTCOME_LOOKS = 5
 _OWN_TERMINAL = "Run this in a terminal of your own"
 
 
@@ -68,19 +89,19 @@ def answer_questions(
             echo(str(len(list_waiting(folder))))
             return 0
         repeats = [_describe_repeat(permit) for permit in list_repeats(folder, time.time())]
-        print_json({"questions": [_to_json(one) for one in list_waiting(folder)], "repeats": repeats})
+        print_json({"questions": list_waiting_calls(folder), "repeats": repeats})
         return 0
     if is_end:
         return _end_repeat(folder, (id or "").strip().lower())
     if is_watching:
         if id is not None:
             raise click.UsageError("ID and --watch exclude each other")
-        require_person(state)
+        require_person(state, is_answer=True)
         return _watch_questions(folder)
     questions = list_waiting(folder)
     if id is None and (len(questions) != 1 or not sys.stdout.isatty()):
         return _print_waiting(questions) or _print_repeats(folder)
-    require_person(state)
+    require_person(state, is_answer=True)
     return _answer_at_terminal(folder, _find_waiting(questions, (id or "").strip().lower()))
 
 
@@ -142,27 +163,7 @@ def _make_row(waiting: WaitingQuestion, now: float) -> tuple[str, ...]:
     question = waiting.question
     age, left = (f"{max(0, seconds):.0f} s" for seconds in (now - question.time, waiting.deadline - now))
     shown = cut_text(describe_waiting_call(waiting), _MAX_SHOWN_TEXT)
-    return waiting.id[:_SHOWN_ID_CHARS], age, left, question.host, ", ".join(_list_hooks(waiting)), shown
-
-
-def _list_hooks(waiting: WaitingQuestion) -> list[str]:
-    return list(dict.fromkeys(objection.hook for objection in waiting.question.objections))
-
-
-def _to_json(waiting: WaitingQuestion) -> dict[str, object]:
-    question = waiting.question
-    return {
-        "id": waiting.id,
-        "since": make_timestamp(question.time),
-        "until": make_timestamp(waiting.deadline),
-        "agent": question.host,
-        "session": question.session,
-        "project": question.project,
-        "tool": question.host_tool or question.tool,
-        "hooks": _list_hooks(waiting),
-        "text": describe_waiting_call(waiting),
-        "strong": question.needs_factor,
-    }
+    return waiting.id[:_SHOWN_ID_CHARS], age, left, question.host, ", ".join(list_objecting_hooks(waiting)), shown
 
 
 def _answer_at_terminal(folder: str, waiting: WaitingQuestion) -> int:
@@ -172,19 +173,13 @@ def _answer_at_terminal(folder: str, waiting: WaitingQuestion) -> int:
         return _ask_person(folder, waiting, terminal)
 
 
-def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> int:
+def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal, watch: _Watch | None = None) -> int:
     question = waiting.question
-    show_lines(list(describe_call(question)), [question.project])
-    # A pager that ends takes what it showed from the screen.
-    for text, style in describe_objections(question, ""):
-        echo(text, style)
-    echo(f"  until     {format_clock(waiting.deadline)}")
-    wanted = f"Type the last {TYPED_CHARS} characters of the digest to allow this call, or no to deny it"
-    typed = terminal.ask(wanted, lambda: read_waiting(folder, waiting.id) is not None)
+    typed = _ReadCall(folder, waiting, terminal, watch).ask()
     is_yes = is_end_of_digest(typed, question.digest)
     if not is_yes and typed.lower() != "no":
         if read_waiting(folder, waiting.id) is None:
-            echo("Nothing was answered: the call does not wait for an answer any more.", err=True)
+            echo(describe_outcome(folder, waiting.id), err=True)
         else:
             again = _name_command(waiting)
             echo(f"Nothing was answered: you typed something else. The call still waits: {again}", err=True)
@@ -202,29 +197,107 @@ def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal) -> in
     return 0
 
 
+def describe_outcome(folder: str, ask_id: str) -> str:
+    """Return what became of a question that does not wait any more."""
+    # The process that waited records it a moment after the question has gone.
+    for _ in range(_OUTCOME_LOOKS):
+        answered = [
+            one for one in LedgerReader(folder).read() if one["type"] == ANSWERED_TYPE and one["question"] == ask_id
+        ]
+        if answered:
+            return _OUTCOMES.get(answered[-1]["result"], _GONE)
+        time.sleep(_LOOK_SECONDS)
+    return _GONE
+
+
 def _name_command(waiting: WaitingQuestion) -> str:
     return f"boathook asks {waiting.id[:_SHOWN_ID_CHARS]}"
+
+
+class _ReadCall:
+    """Shows a call, and asks what the person decides about it: a yes counts only if all of the call was shown.
+
+    A person who watches gets no pager unasked: in it, a question that ends and those that come later would not be noticed.
+    """
+
+    def __init__(self, folder: str, waiting: WaitingQuestion, terminal: Terminal, watch: _Watch | None) -> None:
+        self._folder, self._waiting, self._terminal, self._watch = folder, waiting, terminal, watch
+        self._lines = list(describe_call(waiting.question))
+        self._is_whole = False
+
+    def ask(self) -> str:
+        """Return what the person typed, "" if the call no longer waits."""
+        self._show_head()
+        while True:
+            self._show_rest()
+            way = "" if self._is_whole else f", {_WHOLE} to read all of it"
+            wanted = f"Type the last {TYPED_CHARS} characters of the digest to allow this call{way}, or no to deny it"
+            typed = self._terminal.ask(wanted, self._is_open)
+            is_yes = is_end_of_digest(typed, self._waiting.question.digest)
+            if self._is_whole or not (is_yes or typed.lower() == _WHOLE):
+                return typed
+            if is_yes:
+                echo(f"Nothing was answered: only the beginning was shown. Type {_WHOLE} first.", "yellow")
+            else:
+                show_lines(self._lines, [self._waiting.question.project], always_paged=True, is_open=self._is_open)
+                self._is_whole = True
+
+    def _show_head(self) -> None:
+        if self._watch is None:
+            show_lines(self._lines, [self._waiting.question.project])
+            self._is_whole = True
+            return
+        head = cut_to_screen(self._lines)
+        show_lines(head, [])
+        self._is_whole = head == self._lines
+        if not self._is_whole:
+            chars = sum(len(text) for text, _ in self._lines)
+            size = f"{len(self._lines)} lines and {chars} characters"
+            echo(f"  … this is only the beginning: the call has {size}. To read all of it, type {_WHOLE}", "yellow")
+
+    def _show_rest(self) -> None:
+        # A pager that ends takes what it showed from the screen.
+        for text, style in describe_objections(self._waiting.question, ""):
+            echo(text, style)
+        echo(f"  until     {format_clock(self._waiting.deadline)}")
+
+    def _is_open(self) -> bool:
+        if self._watch is not None:
+            self._watch.look()
+        return read_waiting(self._folder, self._waiting.id) is not None
+
+
+class _Watch:
+    """The questions that a watching person was made aware of."""
+
+    def __init__(self, folder: str, terminal: Terminal) -> None:
+        self._folder, self._terminal = folder, terminal
+        self._known: set[str] = set()
+
+    def look(self) -> list[WaitingQuestion]:
+        """Return the questions that wait, the oldest first; there is a sound if one is new."""
+        questions = list_waiting(self._folder)
+        if not self._known.issuperset(one.id for one in questions):
+            self._terminal.make_sound()
+            self._known.update(one.id for one in questions)
+        return questions
 
 
 def _watch_questions(folder: str) -> int:
     """Show each question as it comes, and again after a wrong text, until Ctrl-C."""
     with open_terminal() as terminal:
         if terminal is None:
-            raise ConfigError(f"There is nothing to watch with: {NO_TERMINAL}. {_OWN_TERMINAL}")
+            raise ConfigError(f"Questions cannot be answered here: {NO_TERMINAL}. {_OWN_TERMINAL}")
         # A person who ends this has seen enough.
         with suppress(KeyboardInterrupt), register_listener(folder):
             echo("Waiting for questions. Ctrl-C ends this.")
-            seen: set[str] = set()
-            answered: set[str] = set()
+            watch, answered = _Watch(folder, terminal), set[str]()
             while True:
                 # An answered one waits for another moment.
-                if questions := [one for one in list_waiting(folder) if one.id not in answered]:
-                    if questions[0].id not in seen:
-                        terminal.make_sound()
-                    seen.add(questions[0].id)
+                if questions := [one for one in watch.look() if one.id not in answered]:
                     if len(questions) > 1:
                         echo(f"Calls that wait after this one: {len(questions) - 1}")
-                    if not _ask_person(folder, questions[0], terminal):
+                    if not _ask_person(folder, questions[0], terminal, watch):
                         answered.add(questions[0].id)
                 time.sleep(_LOOK_SECONDS)
     return 0

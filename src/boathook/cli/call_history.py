@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import difflib
 import os
+from array import array
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from boathook.cli.record_text import describe_tool_input
+from boathook.cli.record_text import describe_tool_input, is_of_doctor
 from boathook.cli.show import cut_text, format_count
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import USER, Hook
@@ -22,23 +24,76 @@ from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.writer import make_timestamp
 from boathook.sources.samples import find_matching_text
+from boathook.system.files import find_real_path
 
 WHAT_IS_RECORDED = 'the ledger has an event only if some hook ran on it, unless record = "whole" is set in hooks.toml'
 _MAX_CALLS = 1000
 _MAX_COMPARED_CHARS = 400
 _MAX_SHOWN_CHARS = 80
 _MIN_LIKENESS = 0.3
-_PROBE_HOSTS = ("doctor",)
 _HERE, _ELSEWHERE = "async, in these projects", "async, in others"
+# A hook that failed so often since it last ran well is judged as one that does not work, although it once did.
+_MIN_FAILURES_IN_A_ROW = 5
 
 
 class HookRuns(Value):
-    """How often a hook ran, and failed then; `events` are the recorded events of its kind since its files changed."""
+    """How often a hook ran, and failed then; `events` are the recorded events of its kind. All since its file changed."""
 
     runs: int
     failures: int
     events: int
     days: int
+    # The failures since the last run without one, and the time of the first of them.
+    failures_in_a_row: int = 0
+    failing_since: str = ""
+    # With the runs before its file changed.
+    all_runs: int = 0
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it failed in every run, or in each of the last ones."""
+        is_always = 0 < self.runs == self.failures
+        return is_always or self.failures_in_a_row >= _MIN_FAILURES_IN_A_ROW
+
+
+class SortedTimes:
+    """Moments in seconds since 1970, in their order, whichever order they come in; in little memory, because there are many."""
+
+    __slots__ = ("_is_sorted", "_seconds")
+
+    def __init__(self) -> None:
+        self._seconds, self._is_sorted = array("d"), True
+
+    def add(self, seconds: float) -> None:
+        self._is_sorted = self._is_sorted and (not self._seconds or seconds >= self._seconds[-1])
+        self._seconds.append(seconds)
+
+    def list_since(self, start: float) -> array[float]:
+        if not self._is_sorted:
+            self._seconds, self._is_sorted = array("d", sorted(self._seconds)), True
+        return self._seconds[bisect_left(self._seconds, start) :]
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+
+class RunTimes:
+    """When a hook ran, and when it failed, in one agent; and the last record of it."""
+
+    __slots__ = ("failures", "last", "last_good", "record", "runs")
+
+    def __init__(self) -> None:
+        self.runs, self.failures = SortedTimes(), SortedTimes()
+        self.last_good, self.last, self.record = 0.0, 0.0, ""
+
+    def add(self, record: dict[str, Any], seconds: float, *, is_failure: bool) -> None:
+        self.runs.add(seconds)
+        if is_failure:
+            self.failures.add(seconds)
+        else:
+            self.last_good = max(self.last_good, seconds)
+        if seconds >= self.last:
+            self.last, self.record = seconds, record.get("id", "")
 
 
 class _RecordedCall(Value):
@@ -50,55 +105,82 @@ class CallHistory:
     """The records of a ledger as far as the hooks of some projects need them: read once, and only counted."""
 
     def __init__(self, records: Iterable[dict[str, Any]], projects: Iterable[str], kinds: Iterable[EventKind]) -> None:
-        self._projects = {os.path.realpath(project) for project in projects if project}
+        self._projects = {find_real_path(project) for project in projects if project}
         self._kinds = {kind.name: kind for kind in kinds}
         # The times of events, by their kind and whether they are of the projects.
-        self._times: dict[tuple[str, bool], list[str]] = {}
-        self._runs: dict[tuple[str, str], list[bool]] = {}
+        self._times: dict[tuple[str, bool], SortedTimes] = {}
+        # By the name and the place of a hook, and by agent.
+        self._runs: dict[tuple[str, str], dict[str, RunTimes]] = {}
         self._calls: deque[_RecordedCall] = deque(maxlen=_MAX_CALLS)
         self._is_project_here: dict[str, bool] = {"": False}
         for record in records:
             self.add(record)
 
     def add(self, record: dict[str, Any]) -> None:
-        if record["type"] == DISPATCH_TYPE and record.get("host") not in _PROBE_HOSTS:
+        if is_of_doctor(record):
+            return
+        if record["type"] == DISPATCH_TYPE:
             self._add_dispatch(record)
         elif record["type"] == END_TYPE:
-            # How an async hook ended is recorded without its file.
-            self._add_run({**record, "path": _HERE if self._is_here(record) else _ELSEWHERE})
+            self._add_run(record, record, _read_time(record))
 
     def _is_here(self, record: dict[str, Any]) -> bool:
         project = record["project"]
         if project not in self._is_project_here:
-            self._is_project_here[project] = os.path.realpath(project) in self._projects
+            self._is_project_here[project] = find_real_path(project) in self._projects
         return self._is_project_here[project]
 
     def _add_dispatch(self, record: dict[str, Any]) -> None:
-        is_here = self._is_here(record)
-        self._times.setdefault((record["event"], is_here), []).append(record["time"])
+        is_here, seconds = self._is_here(record), _read_time(record)
+        self._times.setdefault((record["event"], is_here), SortedTimes()).add(seconds)
         for run in record["hooks"]:
-            self._add_run(run)
+            self._add_run(run, record, seconds)
         kind = self._kinds.get(record["event"])
         if kind is not None and kind.has_tool and record["input"] is not None:
             event = Event.of(kind, tool_name=record["tool"] or "", tool_input=record["input"])
             self._calls.append(_RecordedCall(event, is_here))
 
-    def _add_run(self, run: dict[str, Any]) -> None:
-        self._runs.setdefault((run["hook"], run["path"]), []).append(run["status"] != OK)
+    def _add_run(self, run: dict[str, Any], record: dict[str, Any], seconds: float) -> None:
+        hosts = self._runs.setdefault((run["hook"], self.find_place(run, record)), {})
+        times = hosts.setdefault(record.get("host", ""), RunTimes())
+        times.add(record, seconds, is_failure=run["status"] != OK)
 
-    def count_runs_of(self, hook: Hook) -> HookRuns:
-        """Count by the name and the file of a hook: other projects may have a hook of the same name."""
-        places = (hook.path, *((_HERE,) if hook.background else ()), *((_ELSEWHERE,) if hook.scope == USER else ()))
-        ends = [is_failure for place in places for is_failure in self._runs.get((hook.name, place), ())]
-        changed = _find_change_time(hook)
-        times = [time for time in self._list_times(hook) if time >= changed]
-        days = (datetime.now(UTC) - datetime.fromisoformat(min(times))).days if times else 0
-        return HookRuns(len(ends), sum(ends), len(times), days)
+    def find_place(self, run: dict[str, Any], record: dict[str, Any]) -> str:
+        """Return what tells a run from those of other hooks of its name: its file."""
+        if record["type"] == DISPATCH_TYPE:
+            path: str = run["path"]
+            return path
+        # How an async hook ended is recorded without its file.
+        return _HERE if self._is_here(record) else _ELSEWHERE
 
-    def _list_times(self, hook: Hook) -> list[str]:
+    def list_run_times(self, hook: Hook, agent: str | None = None) -> list[RunTimes]:
+        """Return the runs of a hook by its name and file, because other projects may have a hook of the same name."""
+        hosts = [self._runs.get((hook.name, place), {}) for place in list_run_places(hook)]
+        return [times for by_host in hosts for host, times in by_host.items() if agent in (None, host)]
+
+    def count_runs_of(self, hook: Hook, agent: str | None = None) -> HookRuns:
+        """Count the runs of a hook since its file changed, in one agent or in all."""
+        changed, found = _find_change_time(hook), self.list_run_times(hook, agent)
+        runs = [len(one.runs.list_since(changed)) for one in found]
+        failures = [one.failures.list_since(changed) for one in found]
+        last_good = max((one.last_good for one in found), default=0.0)
+        in_a_row = [seconds for times in failures for seconds in times if seconds > last_good]
+        events = [times.list_since(changed) for times in self._list_times(hook)]
+        first = min((times[0] for times in events if times), default=0.0)
+        return HookRuns(
+            runs=sum(runs),
+            failures=sum(map(len, failures)),
+            events=sum(map(len, events)),
+            days=(datetime.now(UTC) - datetime.fromtimestamp(first, UTC)).days if first else 0,
+            failures_in_a_row=len(in_a_row),
+            failing_since=make_timestamp(min(in_a_row)) if in_a_row else "",
+            all_runs=sum(len(one.runs) for one in found),
+        )
+
+    def _list_times(self, hook: Hook) -> list[SortedTimes]:
         name = hook.kind.name if hook.kind else ""
-        everywhere = self._times.get((name, False), []) if hook.scope == USER else []
-        return [*self._times.get((name, True), []), *everywhere]
+        places = (True, False) if hook.scope == USER else (True,)
+        return [self._times[name, is_here] for is_here in places if (name, is_here) in self._times]
 
     def describe_unmatched_calls(self, hook: Hook) -> str:
         """Return how many recorded calls the pattern of a hook was searched in without success, and the nearest one."""
@@ -127,6 +209,15 @@ def read_history(state: str, projects: Iterable[str], hooks: Iterable[Hook]) -> 
     return CallHistory(LedgerReader(state).read(), projects, kinds.values())
 
 
+def describe_failures(runs: HookRuns) -> str:
+    """Return that a hook fails, and how often it did; "" if it does not."""
+    if not runs.is_failing:
+        return ""
+    if runs.runs == runs.failures:
+        return f"it failed in every recorded run ({format_count(runs.failures, 'run')})"
+    return f"it failed in each of its last {runs.failures_in_a_row:,} runs ({runs.failures:,} of {runs.runs:,} failed)"
+
+
 def describe_runs(hook: Hook, runs: HookRuns) -> str:
     """Return that a hook never ran, and on how many recorded events it could have; "" if it ran."""
     if runs.runs or hook.kind is None:
@@ -137,13 +228,29 @@ def describe_runs(hook: Hook, runs: HookRuns) -> str:
     return f"0 of {runs.events:,} recorded {hook.kind.name} events {when}"
 
 
-def _find_change_time(hook: Hook) -> str:
+def list_run_places(hook: Hook) -> tuple[str, ...]:
+    """Return the places that runs of a hook have, see `CallHistory.find_place`."""
+    return (
+        hook.path,
+        *((_HERE,) if hook.background else ()),
+        *((_ELSEWHERE,) if hook.background and hook.scope == USER else ()),
+    )
+
+
+def _read_time(record: dict[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(record["time"]).timestamp()
+    except (KeyError, ValueError, OverflowError):
+        return 0.0
+
+
+def _find_change_time(hook: Hook) -> float:
     """Return when the definition of a hook was last written: what was recorded before says nothing about it."""
     try:
-        changed = os.stat(hook.path).st_mtime
+        # Records have milliseconds.
+        return int(os.stat(hook.path).st_mtime * 1000) / 1000
     except OSError:
-        return ""
-    return make_timestamp(changed)
+        return 0.0
 
 
 def _find_nearest(wanted: str, events: list[Event]) -> str:

@@ -11,7 +11,9 @@ from boathook.cli.terminal import Terminal
 from boathook.core.json_text import dumps
 from boathook.core.permit import TYPED_CHARS, Objection, Question
 from boathook.core.text import reveal_text
-from boathook.permits.waiting_questions import list_waiting
+from boathook.core.waiting_question import WaitingQuestion
+from boathook.ledger.writer import make_timestamp
+from boathook.permits.waiting_questions import describe_waiting_call, list_waiting
 
 _DECISIONS = {"block": "refuses it", "ask": "wants a person to decide"}
 
@@ -21,6 +23,31 @@ def describe_waiting_calls(state: str) -> str:
     count = len(list_waiting(state))
     verb = "waits" if count == 1 else "wait"
     return f"{format_count(count, 'call')} {verb} for your answer: boathook asks" if count else ""
+
+
+def list_waiting_calls(state: str) -> list[dict[str, Any]]:
+    """Return the calls that wait for a person, the oldest first, for the output of a command."""
+    return [_describe_waiting(waiting) for waiting in list_waiting(state)]
+
+
+def _describe_waiting(waiting: WaitingQuestion) -> dict[str, Any]:
+    question = waiting.question
+    return {
+        "id": waiting.id,
+        "since": make_timestamp(question.time),
+        "until": make_timestamp(waiting.deadline),
+        "agent": question.host,
+        "session": question.session,
+        "project": question.project,
+        "tool": question.host_tool or question.tool,
+        "hooks": list_objecting_hooks(waiting),
+        "text": describe_waiting_call(waiting),
+        "strong": question.needs_factor,
+    }
+
+
+def list_objecting_hooks(waiting: WaitingQuestion) -> list[str]:
+    return list(dict.fromkeys(objection.hook for objection in waiting.question.objections))
 
 
 def has_typed_digest(terminal: Terminal, action: str, digest: str) -> bool:
@@ -54,6 +81,9 @@ def describe_objections(question: Question, note: str) -> Iterator[StyledLine]:
         yield from _describe_objection(objection)
     if note:
         yield f"  {note}", "dim"
+    if question.needs_factor:
+        # Beforehand, because a call waits only for a while.
+        yield "  Needs your second factor.", "yellow"
     yield f"  digest    {question.digest}", ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from boathook.cli import doctor_machine
-from boathook.cli.call_history import CallHistory, HookRuns, describe_runs
+from boathook.cli.call_history import CallHistory, HookRuns, describe_failures, describe_runs
 from boathook.cli.doctor_firing import Firing, HookFirer, name_edited_files
 from boathook.cli.doctor_machine import GOOD, HealthFinding
 from boathook.cli.hook_causes import (
@@ -17,7 +17,7 @@ from boathook.cli.hook_causes import (
     find_state_cause,
     find_unasked_cause,
 )
-from boathook.cli.show import format_count, pick_fields
+from boathook.cli.show import pick_fields
 from boathook.core.event import PRE_TOOL, Event
 from boathook.core.hook import (
     ARMED,
@@ -77,7 +77,7 @@ class HookHealth(Value):
         event = self.hook.kind.name if self.hook.kind else None
         about = {"hook": self.hook.name, "event": event, **pick_fields(self.hook, "scope", "source", "state", "path")}
         findings = [finding.to_json() for finding in self.findings]
-        past = pick_fields(self.past, *HookRuns.FIELDS) if self.past is not None else None
+        past = pick_fields(self.past, "runs", "failures", "events", "days") if self.past is not None else None
         return {**about, "result": self.result, "ms": self.ms, "ledger": past, "findings": findings}
 
 
@@ -124,8 +124,7 @@ class HookExaminer:
     def _examine_past(self, hook: Hook, past: HookRuns | None) -> list[HealthFinding]:
         if past is None:
             return []
-        if past.runs and past.runs == past.failures:
-            text = f"it failed in every recorded run ({format_count(past.failures, 'run')})"
+        if text := describe_failures(past):
             return [HealthFinding(WARNING, hook.name, text, "boathook log --hook " + hook.name)]
         unmatched = "" if past.runs else self._history.describe_unmatched_calls(hook)
         fix = f"if that call is meant, change the pattern in {hook.path}"

@@ -10,7 +10,7 @@ from typing import Any
 from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
 from boathook.cli.warm import describe_warm
-from boathook.core.catalog import Catalog, Settings
+from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, STRONG_ASK, USER, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
@@ -26,7 +26,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
-from boathook.permits.factors import find_factor_problem
+from boathook.permits.factors import find_factor_problem, has_factor
 from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.process.sandbox import SandboxSupport
 from boathook.process.supervisor import HOOK_ENTRY
@@ -34,7 +34,7 @@ from boathook.sources.own_commands import find_own_path, is_own_command
 from boathook.sources.source import SETTINGS_JSON_SOURCE
 from boathook.system.programs import find_program
 from boathook.trust.store import TrustStore
-from boathook.warm.resident_control import list_residents
+from boathook.warm.resident_control import find_warm_obstacle, list_residents
 
 GOOD = "ok"
 # Exit codes of a shell: not executable, not found.
@@ -103,7 +103,7 @@ def _examine_built_in(catalog: Catalog, state: str) -> list[HealthFinding]:
 def _examine_factor(catalog: Catalog, state: str) -> list[HealthFinding]:
     """Report whether the second factor works, if it is set or a hook wants it."""
     is_wanted = any(hook.ask == STRONG_ASK and hook.state == ARMED for hook in catalog.hooks)
-    if catalog.settings.factor == Settings().factor and not is_wanted:
+    if not has_factor(catalog.settings) and not is_wanted:
         return []
     problem = find_factor_problem(catalog.settings, state)
     return [HealthFinding(WARNING if problem else GOOD, "second factor", problem or catalog.settings.factor)]
@@ -144,9 +144,12 @@ def _examine_ledger(state: str) -> list[HealthFinding]:
 
 def _examine_warm(catalog: Catalog, state: str) -> list[HealthFinding]:
     """Say what the warm engine does, where it is on or runs."""
-    lines = describe_warm(state, is_on=catalog.settings.warm == "on")
-    is_used = catalog.settings.warm == "on" or list_residents(state)
-    return [HealthFinding(GOOD, "warm engine", ". ".join(lines))] if is_used else []
+    is_on = catalog.settings.warm == "on"
+    if not is_on and not list_residents(state):
+        return []
+    cannot_run = is_on and find_warm_obstacle()
+    level, fix = (WARNING, 'set hooks.warm = "off" in your hooks.toml') if cannot_run else (GOOD, "")
+    return [HealthFinding(level, "warm engine", ". ".join(describe_warm(state, is_on=is_on)), fix)]
 
 
 def examine_files(catalog: Catalog, trust: TrustStore) -> list[HealthFinding]:

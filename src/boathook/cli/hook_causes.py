@@ -81,9 +81,9 @@ def find_unasked_cause(hook: Hook, hosts: Sequence[Host]) -> Diagnostic | None:
     if not hosts or len(unasking) < len(hosts) or own is not None:
         return None
     title, first = next(iter(unasking.items()))
-    agents = next(iter(unasking)) if len(unasking) == 1 else f"none of {', '.join(unasking)}"
-    asks = "never asks" if len(unasking) == 1 else "ever asks"
-    message = f"{agents} {asks} hook '{hook.name}', and no other agent calls boathook here: {first.text}"
+    *most, last = unasking
+    agents = f"{', '.join(most)} and {last} never ask" if most else f"{last} never asks"
+    message = f"{agents} hook '{hook.name}', and no other agent calls boathook here: {first.text}"
     line = find_key_line(hook.path, "tool" if "tool" in first.text else "trigger")
     return Diagnostic(hook.path, line, f"host {title}", WARNING, message, first.fix)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from boathook.cli.hook_causes import list_installed_hosts
 from boathook.cli.list import describe_matcher, hook_to_json
-from boathook.cli.record_text import find_folder
+from boathook.cli.record_text import find_folder, is_of_doctor
 from boathook.cli.stats import HookStats
 from boathook.core.approval import TrustRecord
 from boathook.core.hook import ARMED, USER, BuiltIn, Hook, Script
@@ -161,6 +161,8 @@ def _read_past(hook: Hook, state: str) -> tuple[HookStats, tuple[dict[str, Any],
     stats = HookStats()
     recent: deque[dict[str, Any]] = deque(maxlen=_MAX_RECENT)
     for record in LedgerReader(state).read():
+        if is_of_doctor(record):
+            continue
         if record["type"] == DISPATCH_TYPE:
             runs = [run for run in record["hooks"] if (run["hook"], run["path"]) == (hook.name, hook.path)]
         else:

@@ -16,12 +16,10 @@ from boathook.assembly import load_catalog, resolve_state
 from boathook.cli.common_options import EVENT, RECORDED_HOST, make_agent_option, since_option, state_option
 from boathook.cli.log_table import LogTable
 from boathook.cli.name_completion import ANY_HOOK_NAME
-from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, is_in_project, list_record_hooks
+from boathook.cli.record_text import SHOWN_DECISIONS, describe_empty_log, is_in_project, is_of_doctor, list_record_hooks
 from boathook.cli.show import echo, format_count, make_console, write_json_line
 from boathook.core.event import find_kind
 from boathook.core.hook import ARMED
-from boathook.core.outcome import Decision
-from boathook.core.verdict import ASK_RESULTS
 from boathook.errors import ConfigError
 from boathook.hosts.tool_names import find_canonical_name
 from boathook.ledger.reader import LedgerReader
@@ -50,7 +48,9 @@ class LogFilter:
         return (
             (self.hook is None or any(is_hook_called(name, self.hook) for name in list_record_hooks(record)))
             and (self.event is None or record.get("event") == find_kind(self.event).name)
-            and (self.decision is None or self.decision in (record.get("decision"), record.get("result")))
+            and (
+                self.decision is None or self.decision in (record.get("decision"), record.get("result"), record["type"])
+            )
             and (self.agent is None or record.get("host") == self.agent)
             and (self.project is None or is_in_project(record, self.project))
             and (self.tool is None or record.get("tool") in (self.tool, find_canonical_name(self.tool)))
@@ -65,8 +65,8 @@ class LogFilter:
 @click.option("--event", type=EVENT, metavar="EVENT", help="Only this event.")
 @click.option(
     "--decision",
-    type=click.Choice((*Decision.NAMES, *ASK_RESULTS)),
-    help="Only this decision, or result of a question.",
+    type=click.Choice(SHOWN_DECISIONS),
+    help="Only this decision, result of a question, or other record.",
 )
 @make_agent_option("agent", "Only events of this agent", choices=RECORDED_HOST)
 @click.option(
@@ -146,7 +146,7 @@ class _RecordSelection:
         self._filter, self._is_whole = log_filter, is_whole
 
     def has(self, record: LedgerRecord) -> bool:
-        return (self._is_whole or record["type"] != DOCTOR_TYPE) and self._filter.matches(record)
+        return (self._is_whole or not is_of_doctor(record)) and self._filter.matches(record)
 
     def pick(self, records: Iterable[LedgerRecord]) -> Iterable[LedgerRecord]:
         return filter(self.has, records)

@@ -13,6 +13,7 @@ from boathook.cli.record_text import (
     describe_hooks,
     describe_input,
     describe_reasons,
+    describe_wait,
     format_time,
     has_problem,
     name_decision,
@@ -27,10 +28,10 @@ from boathook.ledger.schema import LedgerRecord
 _MIN_WIDE_CHARS = 200
 # The columns of one line and their widths; the last ones share what is left in a terminal, and are whole in a pipe.
 _WIDE_COLUMNS = {
-    "TIME": 19, "ID": 12, "AGENT": 8, "PROJECT": 12, "EVENT": 19, "TOOL": 12, "DECISION": 10,
+    "TIME": 19, "ID": 12, "AGENT": 8, "PROJECT": 12, "EVENT": 19, "TOOL": 12, "DECISION": 10, "WAITED": 12,
     "HOOKS": 24, "INPUT": 24, "REASON": 0,
 }  # fmt: skip
-_FIXED_COUNT = 7
+_FIXED_COUNT = 8
 # The columns of the first of two lines; the second begins below the id.
 _NARROW_COLUMNS = {"TIME": 14, "ID": 12, "DECISION": 10, "TOOL": 12, "INPUT": 0}
 _INDENT = " " * 16
@@ -65,11 +66,12 @@ class LogTable:
     def _print_wide(self, record: LedgerRecord) -> None:
         time = format_time(record, LONG_TIME, is_utc=self._is_utc)
         about = (record.get("host", ""), name_project(record), record.get("event", ""), record.get("tool", ""))
-        hooks = describe_deciders(record) if self._is_terminal else describe_hooks(record)
-        texts = (hooks, describe_input(record), describe_reasons(record))
+        describe = describe_deciders if self._is_terminal else describe_hooks
+        hooks, reasons = (function(record, is_utc=self._is_utc) for function in (describe, describe_reasons))
+        texts = (hooks, describe_input(record), reasons)
         decision = name_decision(record)
-        line = self._join((time, record["id"], *about, decision, *texts), self._widths)
-        before = self._widths[: _FIXED_COUNT - 1]
+        line = self._join((time, record["id"], *about, decision, describe_wait(record), *texts), self._widths)
+        before = self._widths[: _FIXED_COUNT - 2]
         self._print(line, *self._style_decision(record, decision, sum(before) + len(_GAP) * len(before)))
 
     def _print_narrow(self, record: LedgerRecord) -> None:
@@ -85,7 +87,7 @@ class LogTable:
 
     def _print_below(self, record: LedgerRecord, event: str) -> None:
         place = " in ".join(filter(None, (record.get("host", ""), name_project(record))))
-        hooks, reason = describe_deciders(record), describe_reasons(record)
+        hooks, reason = (one(record, is_utc=self._is_utc) for one in (describe_deciders, describe_reasons))
         words = filter(None, (event, place, f"{hooks}: {reason}" if reason else hooks))
         style = "yellow" if has_problem(record) else "" if reason else "dim"
         if below := reveal_text(" · ".join(words)):

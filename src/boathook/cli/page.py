@@ -63,10 +63,10 @@ def open_page(
 
 
 def _print_another_address(port: int, socket_path: str, state: str | None) -> int:
-    from boathook.page.open_requests import request_address
+    from boathook.page.new_windows import request_address
 
     if socket_path:
         raise click.UsageError("--open is for a page that runs, --socket is for a new one")
-    require_person(state)
+    require_person(state, is_answer=True)
     echo_lines(request_address(resolve_state(state), port))
     return 0

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import termios
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 
@@ -19,16 +20,43 @@ _DEFAULT_PAGER = ("less", "-R")
 # Whole lines (no -S), colours, no commands for a shell and no programs that filter the input.
 _LESS_VARIABLES = {"LESS": "R", "LESSSECURE": "1"}
 
+_LOOK_SECONDS = 0.5
+
 StyledLine = tuple[str, str]
 
 
-def show_lines(lines: Sequence[StyledLine], projects: Iterable[str], *, always_paged: bool = False) -> None:
-    """Print lines, each with its style; in a terminal that is too small for them, or always, by a pager if there is one."""
+def show_lines(
+    lines: Sequence[StyledLine],
+    projects: Iterable[str],
+    *,
+    always_paged: bool = False,
+    is_open: Callable[[], bool] | None = None,
+) -> None:
+    """Print lines, each with its style; in a terminal that is too small for them, or always, by a pager if there is one.
+
+    The pager is ended as soon as `is_open` no longer returns true.
+    """
     console = make_console()
     is_paged = console.is_terminal and (always_paged or not _fits_screen(lines, console))
     pager = find_pager(projects) if is_paged else None
-    if pager is None or not _run_pager(pager, _render(lines, console)):
+    if pager is None or not _run_pager(pager, _render(lines, console), is_open):
         print_lines(lines, console)
+
+
+def cut_to_screen(lines: Sequence[StyledLine]) -> list[StyledLine]:
+    """Return the lines if they fit into the terminal, else their beginning, in half of it; without a terminal, all."""
+    console = make_console()
+    if not console.is_terminal or _fits_screen(lines, console):
+        return [*lines]
+    width, height = _measure_screen(console)
+    left, head = height // 2, list[StyledLine]()
+    for text, style in lines:
+        rows = _count_rows(text, width)
+        head.append((text if rows <= left else text.expandtabs()[: left * width], style))
+        left -= rows
+        if left <= 0:
+            break
+    return head
 
 
 def print_lines(lines: Iterable[StyledLine], console: Console) -> None:
@@ -37,10 +65,18 @@ def print_lines(lines: Iterable[StyledLine], console: Console) -> None:
 
 
 def _fits_screen(lines: Sequence[StyledLine], console: Console) -> bool:
-    width, height = shutil.get_terminal_size((console.width, console.height))
-    rows = sum(max(1, -(-len(text.expandtabs()) // max(width, 1))) for text, _ in lines)
+    width, height = _measure_screen(console)
     # A question is asked below it.
-    return rows < height - 1
+    return sum(_count_rows(text, width) for text, _ in lines) < height - 1
+
+
+def _measure_screen(console: Console) -> tuple[int, int]:
+    width, height = shutil.get_terminal_size((console.width, console.height))
+    return max(width, 1), height
+
+
+def _count_rows(text: str, width: int) -> int:
+    return max(1, -(-len(text.expandtabs()) // width))
 
 
 def find_pager(projects: Iterable[str]) -> list[str] | None:
@@ -69,17 +105,43 @@ def _render(lines: Sequence[StyledLine], console: Console) -> str:
     return capture.get()
 
 
-def _run_pager(command: list[str], text: str) -> bool:
-    """Run a pager to its end; return whether it showed the text."""
+def _run_pager(command: list[str], text: str, is_open: Callable[[], bool] | None) -> bool:
+    """Run a pager to its end, or until it is no longer wanted; return whether it showed the text."""
     sys.stdout.flush()
+    # One that is ended cannot put the screen back.
+    variables = _LESS_VARIABLES if is_open is None else {**_LESS_VARIABLES, "LESS": "RX"}
     try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, **_LESS_VARIABLES})
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, **variables})
     except OSError:
         return False
     # The pager handles an interrupt.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process.communicate(text.encode("utf-8", "backslashreplace"))
+        data = text.encode("utf-8", "backslashreplace")
+        if is_open is None:
+            process.communicate(data)
+        elif not _wait_while(process, data, is_open):
+            return True
     finally:
         signal.signal(signal.SIGINT, before)
     return process.returncode == 0
+
+
+def _wait_while(process: subprocess.Popen[bytes], data: bytes, is_open: Callable[[], bool]) -> bool:
+    """Let a pager run while it is wanted; return whether it ended by itself."""
+    handle = sys.stdout.fileno()
+    modes = termios.tcgetattr(handle)
+    given: bytes | None = data
+    while True:
+        try:
+            process.communicate(given, _LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            given = None
+        else:
+            return True
+        if not is_open():
+            process.kill()
+            process.communicate()
+            # The pager reads single keys, without an echo.
+            termios.tcsetattr(handle, termios.TCSANOW, modes)
+            return False

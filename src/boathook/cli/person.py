@@ -21,6 +21,7 @@ from boathook.permits.agent_evidence import AgentEvidence, find_agent
 from boathook.system.ancestors import list_ancestors
 
 _PROBLEM = "This command changes what guards your agents, so only a person may run it"
+_ANSWER_PROBLEM = "This command answers for a person, so only a person may run it"
 NO_TERMINAL = "there is no terminal to ask at"
 
 
@@ -28,10 +29,13 @@ class PersonError(BoathookError):
     """An agent runs a command that is for a person."""
 
 
-def require_person(state: str | None = None, *, folders: Iterable[str] = (), files: Iterable[str] = ()) -> None:
+def require_person(
+    state: str | None = None, *, folders: Iterable[str] = (), files: Iterable[str] = (), is_answer: bool = False
+) -> None:
     """Refuse a command that changes the account's guards if an agent runs it, with or without a terminal and --yes.
 
-    `state` is the option, `folders` are other folders of the user that the command uses, `files` what it writes.
+    `state` is the option, `folders` are other folders of the user that the command uses, `files` what it writes. `is_answer`: it
+    answers questions of hooks.
     """
     evidence = find_agent(os.environ, list_ancestors(), list_setups())
     if evidence is None:
@@ -39,19 +43,23 @@ def require_person(state: str | None = None, *, folders: Iterable[str] = (), fil
     # Without HOME the account's own folders are used.
     home = os.environ.get("HOME", "") if state is None else ""
     if concerns_account(find_account_folders(), home, (resolve_state(state), *folders), files):
-        raise PersonError(describe_refusal(evidence, sys.argv[1:]))
+        raise PersonError(describe_refusal(evidence, sys.argv[1:], is_answer=is_answer))
 
 
-def describe_refusal(evidence: AgentEvidence, words: Sequence[str]) -> str:
-    command = reveal_text(shlex.join(["boathook", *words]))
+def describe_refusal(evidence: AgentEvidence, words: Sequence[str], *, is_answer: bool = False) -> str:
+    command, problem = reveal_text(shlex.join(["boathook", *words])), _ANSWER_PROBLEM if is_answer else _PROBLEM
     if evidence.program:
         process = f"'{evidence.program}' (process {evidence.pid})"
-        return f"{_PROBLEM}: it was started below {process}. Run it in a terminal of your own: {command}"
+        return f"{problem}: it was started below {process}. Run it in a terminal of your own: {command}"
     names = " and ".join(evidence.variables)
     sign = f"the variables {names} say" if len(evidence.variables) > 1 else f"the variable {names} says"
+    sign = f"{problem}: {sign} that an agent runs it, though none is among the processes above"
+    if is_answer:
+        # An agent that waits for this answer reads the message, and would only have to follow it.
+        return f"{sign}. If you are in a terminal that an agent once started, open a new one, and run: {command}"
     unset = " ".join(f"-u {name}" for name in evidence.variables)
     way_out = f"If you are in a terminal that an agent once started, open a new one, or run: env {unset} {command}"
-    return f"{_PROBLEM}: {sign} that an agent runs it, though none is among the processes above. {way_out}"
+    return f"{sign}. {way_out}"
 
 
 def confirm_change(question: str, *, yes: bool, default: bool = False) -> bool:

@@ -22,6 +22,8 @@ _PLACE_LABELS = {
     "tool_use_id": "call",
 }
 _MACHINE_LABELS = {"boathook": "boathook", "machine": "on machine", "hook_set": "with the set of hooks"}
+# What says most about a run.
+_CLEAR_FACTS = ("reason", "stderr", "note", "allowed")
 _TIME_WITH_ZONE = "%Y-%m-%d %H:%M:%S %Z"
 
 
@@ -33,7 +35,11 @@ def describe_record(record: LedgerRecord, ends: list[LedgerRecord], *, is_utc: b
         yield f"the async hook '{record['hook']}' ended: {_describe_end(record)}", ""
         yield f"it was started by {record['dispatch']}" if record.get("dispatch") else "its start is not recorded", ""
     else:
-        yield f"{record['type']}: {describe_other_record(record)}", ""
+        yield f"{record['type']}: {describe_other_record(record, is_utc=is_utc)}", ""
+        if record.get("asking"):
+            yield f"  hooks   {', '.join(record['asking'])}", ""
+        if record.get("input") is not None:
+            yield f"  input   {_format_value(record['input'])}", ""
     origin = [f"{label} {record[key]}" for key, label in _MACHINE_LABELS.items() if record.get(key)]
     if origin:
         yield f"recorded by {', '.join(origin)}", "dim"
@@ -57,16 +63,15 @@ def describe_dispatch(
         yield f"  input   {_format_value(record['input'])}", ""
         yield f"  sha256  {record['input_sha256']}", "dim"
     style = DECISION_STYLES.get(record["decision"], "")
-    after = f", after {record['ms']} ms" if has_times else ""
-    way = f", by the {record['path']} engine" if record.get("path") else ""
-    yield f"decision: {record['decision']}{_name_deciders(record)}{after}{way}", style or "bold"
+    after = f", after {record['ms']} ms{_describe_wait(record)}" if has_times else ""
+    yield f"decision: {record['decision']}{_name_deciders(record)}{after}", style or "bold"
     for text in record["reasons"]:
         yield from ((f"  because {line}", "") for line in text.splitlines())
     yield "hooks, in the order they ran:" if record["hooks"] else "no hook ran", ""
-    quiet = [run["hook"] for run in record["hooks"] if _is_quiet(run)]
+    quiet = [run["hook"] for run in record["hooks"] if is_quiet(run)]
     is_short = len(quiet) <= _MAX_QUIET
     for number, run in enumerate(record["hooks"], 1):
-        if is_short or not _is_quiet(run):
+        if is_short or not is_quiet(run):
             yield from _describe_run(number, run, has_times=has_times)
     if not is_short:
         yield f"  {len(quiet)} had no opinion: {list_names(quiet)}", "dim"
@@ -83,6 +88,12 @@ def describe_dispatch(
         yield "this record was shortened because it was too long", "dim"
 
 
+def _describe_wait(record: LedgerRecord) -> str:
+    """Return which way an event of an agent was answered, and how long the agent waited."""
+    way = f" on the {record['path']} path" if record.get("path") else ""
+    return f"; the agent waited{way} for {record['waited_ms']} ms" if "waited_ms" in record else way
+
+
 def _name_deciders(record: LedgerRecord) -> str:
     if record["decision"] == "none":
         return " (no hook objected)" if record["hooks"] else ""
@@ -90,29 +101,49 @@ def _name_deciders(record: LedgerRecord) -> str:
     return f" by {', '.join(names)}" if names else ""
 
 
-def _is_quiet(run: dict[str, Any]) -> bool:
-    has_answer = run["decision"] != "none" or run["reason"] or run["notes"] or run.get("allowed")
-    return run["status"] == OK and not has_answer
+def is_quiet(run: dict[str, Any]) -> bool:
+    """Whether a hook ran well, and had no opinion."""
+    texts = (run["reason"], run["notes"], run.get("allowed"), run.get("stderr"))
+    return run["status"] == OK and run["decision"] == "none" and not any(texts)
 
 
 def _describe_run(number: int, run: dict[str, Any], *, has_times: bool) -> Iterator[StyledLine]:
     rerun = f", run {run['look']} (the input had changed)" if run["look"] > 1 else ""
-    answer = run["decision"] if run["status"] == OK else f"{run['status']}, {run['decision']}"
-    exit_code = "" if run["exit"] is None else f", exit code {run['exit']}"
     seconds = f", {run['ms']} ms" if has_times else ""
     style = DECISION_STYLES.get(run["decision"] if run["status"] == OK else run["status"], "")
-    head = f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {answer}{exit_code}{seconds}{rerun}"
+    head = f"  {number}. {run['hook']} ({run['scope']}, {run['source']}): {describe_answer(run)}{seconds}{rerun}"
     yield head, style
-    details = [f"from     {run['path']}"]
-    details += [f"file     {run['file']}"] if run.get("file") else []
-    matched = [f"{key} {value!r}" for key, value in run["matched"].items()]
-    details.append(f"matched  {', '.join(matched) or 'not recorded'}")
-    details += [f"reason   {line}" for line in (run["reason"] or "").splitlines()]
-    details += [f"note     {note}" for note in run["notes"]]
-    details += [f"trusted  as {run['approval']}"] if run.get("approval") else []
-    details += [f"allowed  once by a person, who was asked about {run['allowed']}"] if run.get("allowed") else []
-    for text in details:
-        yield f"       {text}", "" if text.startswith(("reason", "note", "allowed")) else "dim"
+    for label, text in list_run_facts(run):
+        for line in text.splitlines():
+            yield f"       {label:9}{line}", "" if label in _CLEAR_FACTS else "dim"
+
+
+def list_run_facts(run: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what a record has about one run of a hook besides its answer, as labels and texts; without what is empty."""
+    facts = [
+        ("from", run["path"]),
+        ("file", run.get("file")),
+        ("matched", ", ".join(f"{key} {value!r}" for key, value in run["matched"].items()) or "not recorded"),
+        ("reason", run["reason"]),
+        ("stderr", run.get("stderr")),
+        *(("note", note) for note in run["notes"]),
+        ("trusted", f"as {run['approval']}" if run.get("approval") else ""),
+        ("allowed", f"once by a person, who was asked about {run['allowed']}" if run.get("allowed") else ""),
+    ]
+    return [(label, str(text)) for label, text in facts if text]
+
+
+def describe_answer(run: dict[str, Any]) -> str:
+    """Return what a hook answered in a run, or how the run failed, and its exit code."""
+    exit_code = "" if run["exit"] is None else f", exit code {run['exit']}"
+    return f"{name_answer(run)}{exit_code}"
+
+
+def name_answer(run: dict[str, Any]) -> str:
+    """Return the decision of a run; of one that failed without a decision, how it failed."""
+    if run["status"] == OK:
+        return str(run["decision"])
+    return str(run["status"]) if run["decision"] == "none" else f"{run['status']}, so {run['decision']}"
 
 
 def _describe_others(record: LedgerRecord, ends: list[LedgerRecord]) -> Iterator[StyledLine]:
@@ -149,6 +180,8 @@ def _describe_changes(changed: dict[str, Any]) -> Iterator[str]:
         yield f"  tool output replaced, sha256 {changed['output']['after']}"
     if "context" in changed:
         yield f"  context added: {changed['context']}"
+        for text in changed.get("context_texts") or ():
+            yield from (f"    {line}" for line in text.splitlines())
 
 
 def _format_value(value: Any) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from boathook.core.json_text import dumps
-from boathook.core.verdict import ALLOWED, DENIED, KILLED, OK, UNANSWERED, WITHDRAWN
+from boathook.core.outcome import Decision
+from boathook.core.verdict import ALLOWED, ASK_RESULTS, DENIED, KILLED, OK, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import BY_REPEAT
 from boathook.hook_tests.case import OBJECTIONS
 from boathook.install.host_files import find_project_top
+from boathook.install.probe import PROBE_NAME
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import (
     ALLOW_TYPE,
@@ -19,6 +21,7 @@ from boathook.ledger.record import (
     ASKED_TYPE,
     DISPATCH_TYPE,
     END_TYPE,
+    PRUNED_TYPE,
     REPEAT_TYPE,
     TRUST_TYPE,
     UNLOCK_TYPE,
@@ -28,9 +31,17 @@ from boathook.ledger.schema import LedgerRecord
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
 CLOCK_TIME = "%H:%M:%S"
 DOCTOR_TYPE = "doctor"
+# What the decision of a record may be, besides how an async hook ended: a decision, what became of a question, or the type of
+# another record.
+SHOWN_DECISIONS = (
+    *(*Decision.NAMES, *ASK_RESULTS),
+    *(ASKED_TYPE, REPEAT_TYPE, TRUST_TYPE, UNLOCK_TYPE, PRUNED_TYPE),
+)
 # The field of an input that says most, by what tools call it.
 _MAIN_KEYS = ("command", "file_path", "path", "url", "query", "pattern", "prompt")
 _MAX_NAMES = 3
+# The id of a question is long, because it must not be guessed; this much of it is enough for `boathook asks`.
+_SHOWN_ID_CHARS = 12
 
 
 def format_time(record: LedgerRecord, form: str = LONG_TIME, *, is_utc: bool = False) -> str:
@@ -76,8 +87,27 @@ def describe_tool_input(value: Any) -> str:
     return " ".join(str(value).split()) if value is not None else ""
 
 
-def describe_reasons(record: LedgerRecord) -> str:
-    return " ".join("; ".join(record.get("reasons") or ()).split())
+def describe_reasons(record: LedgerRecord, *, is_utc: bool = False) -> str:
+    """Return the reasons of a dispatch, or what happened to the call that hooks asked about."""
+    if record.get("asking"):
+        return describe_other_record(record, is_utc=is_utc)
+    return join_sentences(record.get("reasons") or ())
+
+
+def join_sentences(texts: Iterable[str]) -> str:
+    """Return texts on one line, with a semicolon after those that do not end as a sentence."""
+    *most, last = [" ".join(text.split()) for text in texts] or [""]
+    return " ".join([*(text if text.endswith((".", "!", "?")) else f"{text};" for text in most), last])
+
+
+def describe_effects(record: LedgerRecord) -> str:
+    """Return the reasons of a record; without any, what hooks changed, and why a hook did not answer or did not run."""
+    if record.get("reasons") or record["type"] != DISPATCH_TYPE:
+        return describe_reasons(record)
+    texts = [f"{name} changed" for name in record.get("changed") or ()]
+    texts += [run.get("reason") or run["status"] for run in record.get("hooks") or () if run["status"] != OK]
+    texts += [skipped.get("why") or "" for skipped in record.get("skipped") or () if skipped.get("state")]
+    return join_sentences(dict.fromkeys(filter(None, texts)))
 
 
 def is_objection(record: LedgerRecord) -> bool:
@@ -85,10 +115,23 @@ def is_objection(record: LedgerRecord) -> bool:
     return record["type"] == DISPATCH_TYPE and record["decision"] in OBJECTIONS and not record.get("spilled")
 
 
+def is_of_doctor(record: LedgerRecord) -> bool:
+    """Whether `boathook doctor` left a record: it tried the ledger, or called a command as an agent would.
+
+    Such a call has the constant session of doctor, and no input, so that a record which says more is never taken for one.
+    """
+    if record["type"] not in (DISPATCH_TYPE, END_TYPE):
+        return bool(record["type"] == DOCTOR_TYPE)
+    tool_input = record.get("input")
+    has_input = any(tool_input.values()) if isinstance(tool_input, dict) else bool(tool_input)
+    return record.get("session") == PROBE_NAME and not has_input
+
+
 def list_record_hooks(record: LedgerRecord) -> Iterator[str]:
     yield from (entry["hook"] for key in ("hooks", "background", "skipped") for entry in record.get(key) or ())
     if "hook" in record:
         yield record["hook"]
+    yield from record.get("asking") or ()
 
 
 def name_decision(record: LedgerRecord) -> str:
@@ -99,24 +142,32 @@ def name_decision(record: LedgerRecord) -> str:
     return str(other_words.get(record["type"], record["type"]))
 
 
-def describe_hooks(record: LedgerRecord) -> str:
-    """Return who decided: the hooks of a dispatch, or what another record is about."""
+def describe_hooks(record: LedgerRecord, *, is_utc: bool = False) -> str:
+    """Return who decided or asked: the hooks of a dispatch or of a question, or what another record is about."""
     if record["type"] == DISPATCH_TYPE:
         text = ", ".join(_list_hook_texts(record))
     elif record["type"] == END_TYPE:
         text = f"{record.get('hook', '')} ended in {record.get('ms')} ms"
+    elif record.get("asking"):
+        text = ", ".join(_shorten_names(list(dict.fromkeys(record["asking"])), "that asked"))
     else:
-        text = describe_other_record(record)
+        text = describe_other_record(record, is_utc=is_utc)
     return f"{text} [unverified: not in the chain]".lstrip() if record.get("spilled") else text
 
 
-def describe_deciders(record: LedgerRecord) -> str:
+def describe_deciders(record: LedgerRecord, *, is_utc: bool = False) -> str:
     """Return who decided, briefly: where somebody objected, those hooks alone, and what went wrong beside them."""
     objectors = [run["hook"] for run in record.get("hooks") or () if run["decision"] == record.get("decision")]
     if record.get("decision") in ("none", None) or not objectors or record.get("spilled"):
-        return describe_hooks(record)
+        return describe_hooks(record, is_utc=is_utc)
     failed = [f"{run['hook']} ({run['status']})" for run in record["hooks"] if run["status"] != OK]
     return ", ".join(dict.fromkeys((*objectors, *failed)))
+
+
+def describe_wait(record: LedgerRecord) -> str:
+    """Return for how long the agent waited for an event, and which way it was answered; "" if no agent waited."""
+    waited = f"{record['waited_ms']} ms" if "waited_ms" in record else ""
+    return " ".join(filter(None, (waited, record.get("path") if record["type"] == DISPATCH_TYPE else "")))
 
 
 def has_problem(record: LedgerRecord) -> bool:
@@ -135,30 +186,28 @@ _ANSWERS = {
 }
 
 
-def describe_other_record(record: LedgerRecord) -> str:
+def describe_other_record(record: LedgerRecord, *, is_utc: bool = False) -> str:
     """Return what a record that is not about hooks says."""
+    question = str(record.get("question") or "")[:_SHOWN_ID_CHARS]
+    until = format_time({"time": record.get("until") or ""}, SHORT_TIME, is_utc=is_utc)
     if record["type"] == ALLOW_TYPE:
-        return f"a person allowed the call of {record.get('question', '')} once, until {record.get('until', '')}"
+        return f"a person allowed the call of {question} once, until {until}"
     if record["type"] == ASKED_TYPE:
-        hooks = ", ".join(record.get("asking") or ())
-        return (
-            f"boathook waits for a person until {record.get('until', '')} ({hooks}): boathook asks {record['question']}"
-        )
+        return f"boathook waits for a person until {until}: boathook asks {question}"
     if record["type"] == REPEAT_TYPE:
-        if not record.get("until"):
-            return f"the call of {record.get('question', '')} is not allowed again any more"
-        return f"a person allowed the call of {record.get('question', '')} again and again, until {record['until']}"
+        if not until:
+            return f"the call of {question} is not allowed again any more"
+        return f"a person allowed the call of {question} to repeat until {until}"
     if record["type"] == ANSWERED_TYPE:
         if record.get("via") == BY_REPEAT:
-            return f"the call was allowed again, by an earlier answer of a person ({record.get('question', '')})"
-        text = _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({record.get('question', '')})"
+            return f"the call was allowed again, by an earlier answer of a person ({question})"
+        text = _ANSWERS.get(record.get("result", ""), "a question was answered") + f" ({question})"
         refusals = "; ".join(record.get("refused") or ())
         return f"{text}. An answer of a process was refused: {refusals}" if refusals else text
     if record["type"] == TRUST_TYPE:
         word = {"trust": "trusted", "deny": "denied"}.get(record.get("decision", ""), "decided about")
         return f"a person {word} {record.get('hook', '')} of {record.get('project', '')} on the {record.get('via', '')}"
     if record["type"] == UNLOCK_TYPE:
-        until = record.get("until")
         return f"a person paused self-protection until {until}" if until else "the pause of self-protection was ended"
     if record["type"] == DOCTOR_TYPE:
         return "boathook doctor tried whether the ledger can be written"

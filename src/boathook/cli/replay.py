@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
 from boathook.assembly import load_catalog, resolve_start, resolve_state
 from boathook.cli.common_options import json_option, project_option, since_option, state_option
+from boathook.cli.hook_causes import find_state_cause
 from boathook.cli.log import parse_time, warn_unreadable_lines
 from boathook.cli.record_text import describe_empty_log, describe_input
 from boathook.cli.show import cut_text, echo, pick_fields, print_json, print_table
 from boathook.cli.trial_run import confine_hooks, open_trial_engine
 from boathook.core.catalog import Catalog
 from boathook.core.event import Event
-from boathook.core.hook import ARMED, PROJECT
+from boathook.core.hook import ARMED, PROJECT, WARNING, Diagnostic, Hook, Http, Prompt
 from boathook.core.value import Value
 from boathook.core.verdict import OK
 from boathook.dialects.native import make_event
@@ -53,6 +54,8 @@ class ReplayReport:
     def __init__(self) -> None:
         self.events = self.replayed = self.partial = self.redacted = self.failed = 0
         self.decisions: dict[str, int] = {}
+        # The hooks that could not take part, by their names: why, and what to do.
+        self.absent: dict[str, Diagnostic] = {}
         self.differences: list[Difference] = []
 
     @property
@@ -62,7 +65,9 @@ class ReplayReport:
     def to_json(self) -> dict[str, Any]:
         counts = pick_fields(self, "events", "replayed", "partial", "redacted", "failed")
         rows = [difference.to_json() for difference in self.differences]
-        return {**counts, "would_block": self.block_count, "decisions": self.decisions, "differences": rows}
+        absent = [{"hook": name, "why": cause.message, "fix": cause.fix} for name, cause in self.absent.items()]
+        counts |= {"would_block": self.block_count, "decisions": self.decisions}
+        return {**counts, "differences": rows, "absent": absent}
 
 
 @click.command("replay")
@@ -90,9 +95,9 @@ def replay_events(path: str | None, since: str | None, unconfined: bool, as_json
       boathook replay --hook .agents/hooks/new-guard
     """
     catalog = load_catalog(**where) if path is None else load_edited_hook(path, where["project"])
-    catalog = confine_hooks(catalog, is_allowed_without=unconfined, is_strictest=path is not None)
     reader = LedgerReader(resolve_state(where["state"]))
-    report = replay_records(catalog, reader.read(parse_time(since)), is_single=path is not None)
+    records = reader.read(parse_time(since))
+    report = replay_records(catalog, records, is_single=path is not None, is_allowed_without=unconfined)
     warn_unreadable_lines(reader)
     if as_json:
         print_json(report.to_json())
@@ -125,17 +130,40 @@ def _suggest_folder(name: str, project: str | None) -> str:
     return f". Did you mean {folder}?" if folder else ""
 
 
-def replay_records(catalog: Catalog, records: Iterable[LedgerRecord], *, is_single: bool) -> ReplayReport:
+def replay_records(
+    catalog: Catalog, records: Iterable[LedgerRecord], *, is_single: bool, is_allowed_without: bool = False
+) -> ReplayReport:
+    """Ask the hooks about recorded events, in a sandbox; without one only if that is allowed."""
     report = ReplayReport()
-    with open_trial_engine(catalog, "boathook-replay-") as (engine, scratch):
+    confined = confine_hooks(catalog, is_allowed_without=is_allowed_without, is_strictest=is_single)
+    with open_trial_engine(confined, "boathook-replay-") as (engine, scratch):
         for record in records:
             if record["type"] == DISPATCH_TYPE:
-                _replay_record(report, engine, record, scratch, is_single=is_single)
+                _replay_record(report, engine, record, scratch, catalog, is_single=is_single)
     return report
 
 
+def _find_absent_hooks(catalog: Catalog, event: Event) -> dict[str, Diagnostic]:
+    """Return why hooks for the kind of an event cannot take part.
+
+    One that changed may have had another matcher, so this one does not count.
+    """
+    hooks = [hook for hook in catalog.find_hooks(event.kind) if not hook.is_installed_call and not hook.is_off_in_pack]
+    absent = {hook.name: _explain_absence(hook) for hook in hooks if hook.state != ARMED}
+    asking = (hook for hook in hooks if hook.state == ARMED and isinstance(hook.handler, Prompt | Http))
+    text = "it would ask a model or a server, which a replay does not do"
+    return absent | {hook.name: Diagnostic(hook.path, None, "", WARNING, text) for hook in asking}
+
+
+def _explain_absence(hook: Hook) -> Diagnostic:
+    fix = cause.fix if (cause := find_state_cause(hook)) is not None else ""
+    reason = hook.state_reason or hook.state
+    # The second sentence of a reason is the fix.
+    return Diagnostic(hook.path, None, "", WARNING, reason.partition(". ")[0] if fix else reason, fix)
+
+
 def _replay_record(
-    report: ReplayReport, engine: Engine, record: dict[str, Any], scratch: str, *, is_single: bool
+    report: ReplayReport, engine: Engine, record: dict[str, Any], scratch: str, catalog: Catalog, *, is_single: bool
 ) -> None:
     """Dispatch one event again. For a single hook, everything that it does is a difference."""
     report.events += 1
@@ -145,6 +173,7 @@ def _replay_record(
         return
     report.replayed += 1
     report.redacted += _REDACTED in str(record["whole"])
+    report.absent |= _find_absent_hooks(catalog, event)
     verdict = engine.dispatch(event)
     now = verdict.decision.word
     report.decisions[now] = report.decisions.get(now, 0) + 1
@@ -156,7 +185,19 @@ def _replay_record(
     if (now, rewrites) != expected:
         by = tuple(run.hook.name for run in verdict.runs if run.outcome.decision == verdict.decision)
         word = f"{now}, rewritten" if rewrites else now
-        report.differences.append(Difference(record, word, verdict.reasons, by))
+        reasons = verdict.reasons or tuple(_explain_change(record, catalog, report.absent))
+        report.differences.append(Difference(record, word, reasons, by))
+
+
+def _explain_change(record: dict[str, Any], catalog: Catalog, absent: dict[str, Diagnostic]) -> Iterator[str]:
+    """Yield why the hooks that decided then do not decide the same now."""
+    deciders = (run["hook"] for run in record["hooks"] if run["decision"] == record["decision"] != "none")
+    names = {hook.name for hook in catalog.hooks}
+    for name in dict.fromkeys(deciders):
+        if name in absent:
+            yield f"{name} did not run: {absent[name].message}"
+        else:
+            yield f"{name} does not object any more" if name in names else f"there is no hook {name} here any more"
 
 
 def _restore_event(record: dict[str, Any], scratch: str) -> Event | None:
@@ -182,6 +223,8 @@ def _print_report(report: ReplayReport, folder: str, path: str | None) -> None:
     for text, count in warnings.items():
         if count:
             echo(text, "yellow")
+    for name, cause in report.absent.items():
+        echo(f"{name} did not run: {cause.message}{f'. What to do: {cause.fix}' if cause.fix else ''}", "yellow")
     if report.differences:
         print_table(_COLUMNS, [_make_cells(difference) for difference in report.differences])
     else:

@@ -32,7 +32,7 @@ from boathook.hosts.setup import load_setup
 from boathook.install.setup_record import SetupStore
 from boathook.packs.pack_places import find_user_packs
 from boathook.sources.source import SOURCES
-from boathook.warm.resident_control import can_be_warm
+from boathook.warm.resident_control import find_warm_obstacle
 
 _OFFERED_SOURCES = [source.without for source in SOURCES if not source.is_default]
 
@@ -106,8 +106,8 @@ def set_up(
         )
     if sources:
         plan = plan.replace(sources=plan_sources(sources))
-    if warm and not can_be_warm():
-        raise ConfigError("the warm engine needs Linux 6.5 or newer, and is not for continuous integration")
+    if warm and (obstacle := find_warm_obstacle()):
+        raise ConfigError(f"the warm engine cannot run here: {obstacle}")
     return _set_up(plan.replace(turns_warm_on=warm and plan_warm() is not None), options)
 
 
@@ -164,7 +164,7 @@ def _offer_sources(plan: SetupPlan, options: SetupOptions) -> SetupPlan:
 
 def _offer_warm(plan: SetupPlan, options: SetupOptions) -> SetupPlan:
     """Ask whether the warm engine should be on; --yes alone does not turn it on."""
-    if plan.turns_warm_on or options.yes or options.as_json or not can_be_warm() or plan_warm() is None:
+    if plan.turns_warm_on or options.yes or options.as_json or find_warm_obstacle() or plan_warm() is None:
         return plan
     question = "Keep an engine in memory, which answers events faster and ends after 15 idle minutes?"
     return plan.replace(turns_warm_on=confirm_action(question, default=False))

@@ -12,7 +12,7 @@ import click
 from boathook.assembly import resolve_state
 from boathook.cli.common_options import json_option, since_option, state_option
 from boathook.cli.log import parse_time, warn_unreadable_lines
-from boathook.cli.record_text import describe_empty_log
+from boathook.cli.record_text import describe_empty_log, is_of_doctor
 from boathook.cli.show import echo, make_console, print_json, print_table, shorten_hook_name
 from boathook.core.verdict import OK, TIMEOUT
 from boathook.ledger.reader import LedgerReader
@@ -59,6 +59,8 @@ def compute_percentile(times: Sequence[float], share: int) -> float:
 def count_runs(reader: LedgerReader, since: str) -> dict[str, HookStats]:
     stats: dict[str, HookStats] = {}
     for record in reader.read(since):
+        if is_of_doctor(record):
+            continue
         runs = record["hooks"] if record["type"] == DISPATCH_TYPE else [record] if record["type"] == END_TYPE else []
         for run in runs:
             stats.setdefault(run["hook"], HookStats()).add(run)

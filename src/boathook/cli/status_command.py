@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from boathook.assembly import locate, resolve_state
-from boathook.cli.call_review import describe_waiting_calls
+from boathook.cli.call_review import describe_waiting_calls, list_waiting_calls
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.install import load_all_hooks
 from boathook.cli.show import echo, echo_wrapped, print_json, print_table, shorten_path
@@ -63,7 +63,8 @@ def show_status(as_json: bool, project: str | None, state: str | None) -> int:
     if as_json:
         hosts = [_status_to_json(setup, statuses) for setup in list_setups()]
         until = make_timestamp(unlock_end) if unlock_end else None
-        print_json({"ok": is_healthy, "hosts": hosts, "notes": notes, "unlocked_until": until, "warm": warm})
+        about = {"ok": is_healthy, "waiting": list_waiting_calls(registry.state), "hosts": hosts, "notes": notes}
+        print_json({**about, "unlocked_until": until, "warm": warm})
     else:
         if waiting := describe_waiting_calls(registry.state):
             echo(waiting, "bold yellow")

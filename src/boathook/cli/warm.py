@@ -11,45 +11,57 @@ from boathook.cli.common_options import state_option
 from boathook.cli.show import echo, format_count
 from boathook.core.hook import USER
 from boathook.errors import ConfigError
+from boathook.hosts.detection import calls_warm_engine
+from boathook.install.registry import MAX_HOST_FILE_BYTES, InstallRegistry
 from boathook.sources.hooks_toml import build_settings, read_hooks_toml
+from boathook.system.files import FileError, read_text
 from boathook.warm.resident_control import (
     ResidentStatus,
     find_client,
+    find_warm_obstacle,
     list_residents,
     start_and_wait,
     stop_residents,
 )
+
+_NO_WARM_COMMAND = "No installed command asks it. To change that: boathook setup --warm"
 
 
 @click.group("warm")
 def warm_group() -> None:
     """Keep an engine in memory that answers events faster.
 
-    It decides as the engine that is started for each event does, and whatever it cannot do for a caller is left to
-    that one. With hooks.warm = "on" in your hooks.toml, the first event starts it; it ends after 15 minutes without
-    events, and when boathook, Python or hooks.toml changes. Linux 6.5 or newer.
+    The warm engine decides exactly as the engine that boathook otherwise starts for each event. Turn it on with
+    `boathook setup --warm`. The next event then starts it. It ends after 15 minutes without events, and when boathook,
+    Python or your hooks.toml changes. It needs Linux 6.5 or newer.
     """
 
 
 @warm_group.command("start")
 @state_option
 def start_warm(state: str | None) -> int:
-    """Start it now, for agents in the surroundings of this shell, until it is idle for 15 minutes."""
-    if os.environ.get("CI"):
-        raise ConfigError("the warm engine is not for continuous integration (the variable CI is set)")
+    """Start the warm engine now.
+
+    It answers agents that run in the same container, and with the same rights, as this shell. After 15 minutes without
+    events it ends.
+    """
+    if obstacle := find_warm_obstacle():
+        raise ConfigError(f"the warm engine cannot run here: {obstacle}")
     locations = locate(state=state)
     resident = start_and_wait(locations.state, locations.config)
     if resident is None:
-        fix = "See docs/how-to/answer-faster.md for what it needs"
-        raise ConfigError(f"the warm engine did not start, so events are answered without it. {fix}")
+        fix = f"make {locations.state} private and writable, or end another one: boathook warm stop"
+        raise ConfigError("the warm engine did not start, so events are answered without it", fix)
     echo(f"The warm engine runs (process {resident.pid}).")
+    if not _has_warm_command(locations.state):
+        echo(_NO_WARM_COMMAND)
     return 0
 
 
 @warm_group.command("stop")
 @state_option
 def stop_warm(state: str | None) -> int:
-    """End it; events that it has accepted are answered first."""
+    """End the warm engine, after it has answered the events that it accepted."""
     stopped = stop_residents(locate(state=state).state)
     echo(f"Ended: {', '.join(str(one.pid) for one in stopped)}." if stopped else "No warm engine runs.")
     return 0
@@ -58,7 +70,11 @@ def stop_warm(state: str | None) -> int:
 @warm_group.command("status")
 @state_option
 def show_warm(state: str | None) -> int:
-    """Show whether it runs, what it answered, and why it left callers to an engine of their own."""
+    """Show what the warm engine does.
+
+    Shows whether it runs, how many events it answered and how fast, and which events it left to the cold path, with
+    the reasons.
+    """
     locations = locate(state=state)
     config = f"{locations.config}/hooks.toml"
     is_on = bool(locations.config) and build_settings(read_hooks_toml(config, USER)).warm == "on"
@@ -70,9 +86,23 @@ def show_warm(state: str | None) -> int:
 def describe_warm(state: str, *, is_on: bool) -> list[str]:
     """Return whether the warm engine is on, which client is used, and what each resident did, and how long that took."""
     client = "in C" if find_client() else "in Python, because no C compiler was there at installation"
-    residents = list_residents(state)
-    lines = [f'hooks.warm is "{"on" if is_on else "off"}"; the client is {client}']
+    residents, obstacle = list_residents(state), find_warm_obstacle()
+    reason = f"; it cannot run here: {obstacle}" if obstacle else ""
+    lines = [f'hooks.warm is "{"on" if is_on else "off"}"; the client is {client}{reason}']
+    if (is_on or residents) and not _has_warm_command(state):
+        lines.append(_NO_WARM_COMMAND)
     return [*lines, *map(_describe_resident, residents)] if residents else [*lines, "no warm engine runs"]
+
+
+def _has_warm_command(state: str) -> bool:
+    """Whether `install` wrote a command that asks the warm engine into a file that is still there."""
+    try:
+        files = [file.path for one in InstallRegistry(state).read() for file in one.files]
+        texts = (read_text(path, MAX_HOST_FILE_BYTES) for path in files if os.path.isfile(path))
+        return any(map(calls_warm_engine, texts))
+    except (ConfigError, FileError):
+        # What cannot be read is reported with the installations.
+        return True
 
 
 def _format_mean(resident: ResidentStatus, name: str, count: int) -> str:

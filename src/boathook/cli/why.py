@@ -13,14 +13,14 @@ from boathook.cli.common_options import EVENT, add_catalog_options, json_option,
 from boathook.cli.log import record_to_json
 from boathook.cli.name_completion import RECORD_ID
 from boathook.cli.record_story import describe_dispatch, describe_record
-from boathook.cli.record_text import DOCTOR_TYPE, describe_empty_log, is_in_project, is_objection
+from boathook.cli.record_text import describe_empty_log, is_in_project, is_objection, is_of_doctor
 from boathook.cli.sample_input import SHELL_TOOL, parse_tool_input
 from boathook.cli.show import echo, print_json
 from boathook.cli.trial_run import confine_hooks, open_trial_engine
 from boathook.core.catalog import Catalog
 from boathook.core.event import HOST_EVENT, PRE_TOOL, Event, find_kind
 from boathook.core.hook import ARMED, Hook, Http, Prompt
-from boathook.core.permit import describe_permission
+from boathook.core.permit import add_permission
 from boathook.core.verdict import Verdict
 from boathook.dialects.dialect import NATIVE, find_host_dialect
 from boathook.errors import ConfigError
@@ -89,7 +89,8 @@ def show_why(id: str | None, is_utc: bool, as_json: bool, **options: Any) -> int
     for line, style in describe_record(record, ends, is_utc=is_utc):
         echo(line, style)
     if read_question(folder, record["id"], time.time()) is not None:
-        echo(describe_permission(record["id"]), "yellow")
+        *_, last = add_permission((record.get("reasons") or ())[-1:], record["id"])
+        echo(last, "yellow")
     if title.startswith((_ELSEWHERE, _ANY_RECORD)):
         echo(_PYTHON_HINT, "dim")
     return 0
@@ -104,7 +105,7 @@ def _find_last(reader: LedgerReader, project: str) -> tuple[str, tuple[LedgerRec
     last: dict[str, str] = {}
     for record in reader.read():
         # The ledger's own records, and what anybody can have added, are nobody's question.
-        if record["type"] == DOCTOR_TYPE or record.get("spilled"):
+        if is_of_doctor(record) or record.get("spilled"):
             continue
         places = (_HERE, _ELSEWHERE) if is_in_project(record, project) else (_ELSEWHERE,)
         for place in places if is_objection(record) else (_ANY_RECORD,):

@@ -46,7 +46,7 @@ def describe_person_answer(result: str, seconds: float) -> str:
 
 def describe_repeat() -> str:
     """Return what the model reads if an earlier answer still holds."""
-    return "A person allowed this call for a while."
+    return "A person allowed this call to repeat, for a limited time."
 
 
 def describe_no_listener() -> str:
@@ -55,6 +55,19 @@ def describe_no_listener() -> str:
     return (
         f"A hook wants a person's answer with a second factor, and nothing listens for questions. A person can {ways}."
     )
+
+
+def describe_listeners() -> str:
+    """Return what the person reads if a question was denied because nothing listened."""
+    ways = "run `boathook asks --watch` or `boathook page` in a terminal of your own"
+    return f"Nothing listens for questions, so you were not asked. To let the next one wait for your answer, {ways}."
+
+
+def describe_ask_doubt(who: str, since: str) -> str:
+    """Return why a question is not left to an agent of this version."""
+    seen = f"{who} may run a call without asking about it; {since} was seen to ask"
+    ways = 'run `boathook asks --watch` or `boathook page`, or set `ask = "wait"` or `ask = "host"` in hooks.toml'
+    return f"{seen}. A person can update it, {ways}."
 
 
 def describe_silence() -> str:

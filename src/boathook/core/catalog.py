@@ -38,6 +38,9 @@ UNTRUSTED_STATES = (UNTRUSTED, MODIFIED, *ABSENT_STATES)
 REPORTED_STATES = (*BROKEN_STATES, *UNTRUSTED_STATES)
 
 
+DENIED_QUESTION = "Your hooks.toml denies what hooks want to ask a person about."
+
+
 class Settings(Value):
     debug: bool = False
     strict_exit_codes: bool = False
@@ -57,6 +60,17 @@ class Settings(Value):
     askpass: str = ""
     # Which sources are read where: see `boathook.sources.source.choose_sources`. None if only the defaults are.
     source_rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # What is wrong in hooks.toml, if that hides what `ask` or the second factor should be. Then questions are denied, and what
+    # needs the factor is refused.
+    ask_mistake: str = ""
+    factor_mistake: str = ""
+
+    @property
+    def question_denial(self) -> str:
+        """Return why all questions to a person are denied, "" if they are not."""
+        if self.ask_mistake:
+            return f"Questions to a person are denied until a person corrects hooks.toml: {self.ask_mistake}"
+        return DENIED_QUESTION if self.ask == "deny" else ""
 
 
 class Stage(Value):

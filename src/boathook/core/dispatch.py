@@ -73,7 +73,7 @@ class _DispatchState:
         for hook in stage.hooks:
             self._note_seen(hook)
         for run in runs:
-            self.outcome |= self.policy.limit_stop_blocks(self.event, run.outcome)
+            self.outcome |= self.policy.limit_stop_blocks(self.event, run.outcome, run.hook)
         files = [call for call in calls if call.file]
         if files and not self.outcome.is_blocked:
             yield from self._ask_about_files(files)

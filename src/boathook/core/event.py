@@ -125,6 +125,8 @@ SPELLINGS: dict[str, EventKind] = {spelling: kind for kind in KINDS for spelling
 PRE_SESSION, POST_SESSION = SPELLINGS["pre-session"], SPELLINGS["post-session"]
 PRE_TURN, POST_TURN = SPELLINGS["pre-agent-turn"], SPELLINGS["post-agent-turn"]
 PRE_STOP, POST_STOP = SPELLINGS["pre-agent-turn-stop"], SPELLINGS["post-agent-turn-stop"]
+# At these events a block sends an agent or a subagent back to work, a few times at most.
+STOP_KINDS = (PRE_STOP, SPELLINGS["post-subagent"])
 PRE_TOOL, POST_TOOL = SPELLINGS["pre-tool-call"], SPELLINGS["post-tool-call"]
 # At these events a person can allow a call that hooks object to.
 CALL_KINDS = (PRE_TOOL, SPELLINGS["permission-request"])

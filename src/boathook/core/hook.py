@@ -247,6 +247,11 @@ class Hook(Value):
         return order
 
     @property
+    def identity(self) -> str:
+        """Return what identifies the hook among all that are loaded."""
+        return f"{self.path} {self.place} {self.name}"
+
+    @property
     def mode(self) -> str:
         """The way it runs: `sync` or `async`."""
         return "async" if self.background else "sync"

@@ -24,6 +24,9 @@ else:
 
 
 MAX_CONTEXT_CHARS = 10_000
+# The reasons of hooks that give none.
+DEFAULT_BLOCK_REASON, DEFAULT_STOP_REASON = "blocked by a hook", "stopped by a hook"
+DEFAULT_ASK_REASON = "a hook wants a person to be asked"
 
 
 class Decision(int):

@@ -14,8 +14,8 @@ from boathook.core.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Self
 
     from boathook.core.event import Event
     from boathook.core.verdict import Call, Run
@@ -25,6 +25,8 @@ PERMIT_SECONDS = 600.0
 REPEAT_SECONDS = 900.0
 # How many characters of a digest a person types.
 TYPED_CHARS = 4
+# How a reason ends, before what to do about it, if no person can allow the call yet.
+FACTOR_FIRST = "Set a second factor first"
 _BUILT_IN_GUARD = ("self-protection", "built-in")
 
 
@@ -94,11 +96,12 @@ class Question(Value):
     @classmethod
     def parse(cls, fields: Any) -> Question:
         """Make a question from JSON; TypeError if it is not one."""
-        return cls(**_check_fields(fields, cls, ("time",), ("tool_input",)))
+        others = {"time": float, "tool_input": object, "objections": list}
+        return cls(**_parse_objections(check_field_types(fields, {**dict.fromkeys(cls.FIELDS, str), **others})))
 
 
-class CallPermit(Value):
-    """A person's permission for one call; it counts from `begin` until `end`, if the ledger has its record at `record`."""
+class RecordedPermit(Value):
+    """A person's permission for a call; it counts from `begin` until `end`, if the ledger has its record at `record`."""
 
     id: str
     digest: str
@@ -107,58 +110,51 @@ class CallPermit(Value):
     record: str
     objections: tuple[Objection, ...]
 
+    # For how long one counts at most. Without a type, because it is not a field.
+    _seconds = 0.0
+
     def to_json(self) -> dict[str, Any]:
         return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
 
     @classmethod
-    def parse(cls, fields: Any) -> CallPermit:
-        return cls(**_check_fields(fields, cls, ("begin", "end")))
+    def parse(cls, fields: Any) -> Self:
+        """Make it from JSON; TypeError if it is not one."""
+        numbers = {"begin": float, "end": float, "objections": list}
+        return cls(**_parse_objections(check_field_types(fields, {**dict.fromkeys(cls.FIELDS, str), **numbers})))
 
     def counts_at(self, now: float) -> bool:
         """Whether it counts now: not before it began, as after a clock was set back, and for no longer than any may."""
-        return self.begin <= now < self.end <= self.begin + PERMIT_SECONDS
+        return self.begin <= now < self.end <= self.begin + self._seconds
 
 
-class RepeatPermit(Value):
-    """A person's permission for a call, as often as it is made, from `begin` until `end`; `text` is one line about it."""
+class CallPermit(RecordedPermit):
+    """It is for the next time that the call is made."""
 
-    id: str
-    digest: str
+    _seconds = PERMIT_SECONDS
+
+
+class RepeatPermit(RecordedPermit):
+    """It is for each time that the call is made; `text` is one line about it."""
+
     text: str
-    begin: float
-    end: float
-    record: str
-    objections: tuple[Objection, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {**self.to_dict(), "objections": [one.to_dict() for one in self.objections]}
-
-    @classmethod
-    def parse(cls, fields: Any) -> RepeatPermit:
-        """Make it from JSON; TypeError if it is not one."""
-        return cls(**_check_fields(fields, cls, ("begin", "end")))
-
-    def counts_at(self, now: float) -> bool:
-        return self.begin <= now < self.end <= self.begin + REPEAT_SECONDS
+    _seconds = REPEAT_SECONDS
 
 
-def _check_fields(
-    fields: Any, record: type[Value], numbers: tuple[str, ...] = (), others: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """Return the fields of a record from JSON, all but `numbers` and `others` texts; TypeError if one is missing or wrong."""
-    given: dict[str, Any] = fields if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-    if given.keys() != set(record.FIELDS):
+def check_field_types(fields: Any, types: Mapping[str, type]) -> dict[str, Any]:
+    """Return fields from JSON; TypeError if one is missing or wrong, or if there is another one. `object` is any type."""
+    checked: dict[str, Any] = dict(fields) if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+    if checked.keys() != types.keys():
         raise TypeError("another set of fields")
-    checked: dict[str, Any] = {}
-    for name, value in given.items():
-        if name == "objections" and isinstance(value, list):
-            objections: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-            checked[name] = tuple(Objection(**_check_fields(one, Objection)) for one in objections)
-        elif name not in others and not isinstance(value, float if name in numbers else str):
+    for name, wanted in types.items():
+        if type(checked[name]) is not wanted and wanted is not object:
             raise TypeError(f"'{name}' has another type")
-        else:
-            checked[name] = value
     return checked
+
+
+def _parse_objections(fields: dict[str, Any]) -> dict[str, Any]:
+    types = dict.fromkeys(Objection.FIELDS, str)
+    return {**fields, "objections": tuple(Objection(**check_field_types(one, types)) for one in fields["objections"])}
 
 
 class UsedPermit:
@@ -241,4 +237,7 @@ def describe_permission(record_id: str) -> str:
 def add_permission(reasons: Iterable[str], record_id: str) -> tuple[str, ...]:
     """Return reasons that end with how a person can allow the call, once."""
     texts, sentence = tuple(reasons), describe_permission(record_id)
+    if record_id and texts and FACTOR_FIRST in texts[-1]:
+        first, who = texts[-1].removesuffix("."), "Both are for a person, in their own terminal."
+        return (*texts[:-1], f"{first}, then: boathook allow {record_id}. {who}")
     return texts if not record_id or any(sentence in text for text in texts) else (*texts, sentence)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from boathook.core.event import PRE_STOP, PRE_TOOL
+from boathook.core.event import PRE_STOP, PRE_TOOL, STOP_KINDS
 from boathook.core.hook import STRONG_ASK
 from boathook.core.json_text import is_same_json
 from boathook.core.notices import COUNT_OF_STATE, MAX_NAMED, count_hooks, describe_counts, list_names, list_notices
-from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.outcome import ABSENT, DEFAULT_ASK_REASON, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Literal
 
     from boathook.core.event import Event
     from boathook.core.hook import Hook
+
+    FailureStatus = Literal["failed", "timeout", "unreadable", "refused"]
+    RunStatus = Literal["ok", FailureStatus]
 
 # Of everything that `--json` prints.
 OUTPUT_VERSION = 1
@@ -35,8 +38,15 @@ ALLOWED, DENIED, UNANSWERED, WITHDRAWN, KILLED = ASK_RESULTS = (
     "withdrawn",
     "killed",
 )
-DENIED_QUESTION = "Your hooks.toml denies what hooks want to ask a person about."
-OK, FAILED, TIMEOUT, UNREADABLE, REFUSED = "ok", "failed", "timeout", "unreadable", "refused"
+# How the record of a question ends that an agent cannot ask, and that was denied because of that.
+DENIED_INSTEAD = "denied instead"
+OK: Literal["ok"] = "ok"
+FAILED: Literal["failed"] = "failed"
+TIMEOUT: Literal["timeout"] = "timeout"
+UNREADABLE: Literal["unreadable"] = "unreadable"
+REFUSED: Literal["refused"] = "refused"
+# What an agent reads if hooks send it back to work, with their reasons.
+STOP_FEEDBACK = "[Hook blocked stop: {}]"
 
 
 class Call(Value):
@@ -73,7 +83,7 @@ class Exit(Value):
     stdout: bytes = b""
     stderr: bytes = b""
     seconds: float = 0.0
-    error: str = ""
+    error: FailureStatus | Literal[""] = ""
     detail: str = ""
     overflow: bool = False
     warnings: tuple[str, ...] = ()
@@ -87,7 +97,7 @@ class Run(Value):
     """
 
     hook: Hook
-    status: str
+    status: Literal["ok", "failed", "timeout", "unreadable", "refused"]
     outcome: Outcome
     code: int | None = None
     seconds: float = 0.0
@@ -116,18 +126,21 @@ class Run(Value):
 
 
 class AnswerError(Exception):
-    def __init__(self, status: str, message: str) -> None:
+    def __init__(self, status: FailureStatus, message: str) -> None:
         super().__init__(message)
-        self.status, self.message = status, message
+        self.status: FailureStatus = status
+        self.message = message
 
 
 class Policy(Value):
     max_stop_blocks: int = 3
     can_ask: bool = True
     strict_exit_codes: bool = False
-    # Whether boathook itself can ask a person about a tool call, and whether the user's hooks.toml denies all questions.
+    # Whether boathook itself can ask a person about a tool call, and why the user's hooks.toml denies all questions, if it does.
     can_wait: bool = True
-    denies_questions: bool = False
+    question_denial: str = ""
+    # How often each hook has refused to stop in this turn, by `identity`; None if only all refusals together were counted.
+    refusals: Mapping[str, int] | None = None
 
     def make_run(self, call: Call, end: Exit) -> Run:
         """Return the run of a call that ended; a failure has the effect that the hook's `on_failure` sets."""
@@ -139,7 +152,7 @@ class Policy(Value):
                 raise AnswerError(end.error, end.detail)
             outcome, notes = call.hook.dialect.read_answer(call, end, strict=self.strict_exit_codes)
             outcome = self._refuse_question(call, outcome)
-            stderr = clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
+            stderr = _clean_stderr(end)
             notes = end.warnings + notes
             return Run(call.hook, OK, outcome, end.code, end.seconds, "", notes, call.look_number, stderr, call.file)
         except AnswerError as error:
@@ -150,6 +163,10 @@ class Policy(Value):
             # If the engine ended the hook, the exit code is not the hook's answer.
             code = None if end.error else end.code
             run = Run(call.hook, error.status, outcome, code, end.seconds, message, end.warnings, call.look_number)
+            # Most messages have it; one about a timeout does not.
+            stderr = _clean_stderr(end)
+            if stderr and stderr not in error.message:
+                run = run.replace(stderr=approval.name_real_files(stderr) if approval else stderr)
             return run.replace(file=call.file) if call.file else run
 
     def _refuse_question(self, call: Call, outcome: Outcome) -> Outcome:
@@ -160,8 +177,8 @@ class Policy(Value):
         if call.hook.ask == STRONG_ASK:
             place = "in this program" if kind is PRE_TOOL else f"at {kind.name}"
             why = f"The hook '{call.hook.name}' has `ask: strong`, and no second factor can be asked for {place}."
-        elif self.denies_questions:
-            why = DENIED_QUESTION
+        elif self.question_denial:
+            why = self.question_denial
         else:
             return outcome
         reasons = (*outcome.reasons, why)
@@ -169,16 +186,20 @@ class Policy(Value):
 
     def finish_outcome(self, event: Event, outcome: Outcome) -> Outcome:
         if event.kind is PRE_TOOL and outcome.decision == Decision.ASK and not self.can_ask:
-            reasons = outcome.reasons or ("a hook wants a person to be asked",)
+            reasons = outcome.reasons or (DEFAULT_ASK_REASON,)
             blocks = tuple((Decision.BLOCK, f"{text} (no person can be asked)") for text in reasons)
             outcome |= Outcome(Decision.BLOCK, blocks)
         return outcome.limit_contexts()
 
-    def limit_stop_blocks(self, event: Event, outcome: Outcome) -> Outcome:
+    def limit_stop_blocks(self, event: Event, outcome: Outcome, hook: Hook | None = None) -> Outcome:
         """Replace the block of a stop that must not be refused, or not again, with a message."""
-        if event.kind is not PRE_STOP or outcome.decision != Decision.BLOCK:
+        # Nothing counts the refusals of subagents all together.
+        kinds = (PRE_STOP,) if self.refusals is None else STOP_KINDS
+        if event.kind not in kinds or outcome.decision != Decision.BLOCK:
             return outcome
         count = event.data.get("stop_block_count", 0)
+        if self.refusals is not None and hook is not None:
+            count = self.refusals.get(hook.identity, 0)
         stop_reason = event.data.get("stop_reason") or "no_tool_calls"
         reasons = "; ".join(outcome.reasons)
         if stop_reason != "no_tool_calls":
@@ -191,7 +212,11 @@ class Policy(Value):
         return outcome.replace(decision=Decision.NONE, all_reasons=(), messages=(*outcome.messages, message))
 
 
-def make_failure_outcome(call: Call, status: str, error: str) -> Outcome:
+def _clean_stderr(end: Exit) -> str:
+    return clean_text(end.stderr.decode("utf-8", "replace"), MAX_REASON_CHARS) if end.stderr else ""
+
+
+def make_failure_outcome(call: Call, status: FailureStatus, error: str) -> Outcome:
     if call.hook.on_failure != "block":
         return NOTHING
     if call.hook.is_hidden:
@@ -257,6 +282,11 @@ class Verdict(Value):
         return self.outcome.reasons
 
     @property
+    def proceeds(self) -> bool:
+        """Whether the agent may go on: no hook blocked it, ended the run, or wants a person to be asked."""
+        return self.outcome.proceeds
+
+    @property
     def is_blocked(self) -> bool:
         """Whether the event must not continue: a block or a stop."""
         return self.outcome.is_blocked
@@ -287,7 +317,7 @@ class Verdict(Value):
         """Return the text that sends an agent back to work when its stop was blocked."""
         if self.event.kind.name != "pre-agent-turn-stop" or self.decision != Decision.BLOCK:
             return None
-        return f"[Hook blocked stop: {'; '.join(self.reasons)}]"
+        return STOP_FEEDBACK.format("; ".join(self.reasons))
 
     @property
     def trust_messages(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from math import isfinite
 from boathook.core.ask_rule import MAX_WAIT_SECONDS
 from boathook.core.hashing import hexdigest
 from boathook.core.json_text import canonical_json
-from boathook.core.permit import Question
+from boathook.core.permit import Question, check_field_types
 from boathook.core.value import Value
 
 TYPE_CHECKING = False
@@ -35,9 +35,10 @@ class WaitingQuestion(Value):
 
     @property
     def digest(self) -> str:
-        """Identify all that a person is shown: the call, and who objects to it for which reasons."""
-        objections = [one.to_dict() for one in self.question.objections]
-        return hexdigest(canonical_json(["boathook question 1", self.id, self.question.digest, objections]))
+        """Identify all that a person is shown: the call, its session, and who objects to it for which reasons."""
+        question, objections = self.question, [one.to_dict() for one in self.question.objections]
+        parts = (self.id, question.id, question.session, question.digest, objections)
+        return hexdigest(canonical_json(["boathook question 2", *parts]))
 
     def to_json(self) -> dict[str, Any]:
         return {**self.to_dict(), "question": self.question.to_json()}
@@ -46,7 +47,7 @@ class WaitingQuestion(Value):
     def parse(cls, fields: Any) -> WaitingQuestion:
         """Make it from JSON; TypeError if it is not one."""
         types = {"id": str, "question": dict, "pid": int, "start": int, "deadline": float}
-        checked = _check_types(fields, types)
+        checked = check_field_types(fields, types)
         checked["question"] = question = Question.parse(checked["question"])
         begin, end = question.time, checked["deadline"]
         if not (isfinite(begin) and begin <= end <= begin + MAX_WAIT_SECONDS + 1):
@@ -66,18 +67,7 @@ class PersonAnswer(Value):
     @classmethod
     def parse(cls, fields: Any) -> PersonAnswer:
         """Make it from JSON; TypeError if it is not one."""
-        checked = _check_types(fields, {"id": str, "digest": str, "is_yes": bool, "via": str, "factor": str})
+        checked = check_field_types(fields, {"id": str, "digest": str, "is_yes": bool, "via": str, "factor": str})
         if checked["via"] not in ANSWER_WAYS:
             raise TypeError("'via' is another word")
         return cls(**checked)
-
-
-def _check_types(fields: Any, types: dict[str, type]) -> dict[str, Any]:
-    """Return fields from JSON; TypeError if one is missing or wrong, or if there is another one."""
-    checked: dict[str, Any] = dict(fields) if isinstance(fields, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
-    if checked.keys() != types.keys():
-        raise TypeError("another set of fields")
-    for name, wanted in types.items():
-        if type(checked[name]) is not wanted:
-            raise TypeError(f"'{name}' has another type")
-    return checked

@@ -17,9 +17,16 @@ from boathook.core.event import (
 )
 from boathook.core.json_text import JsonError, describe_json_type, dump_line, dumps, get_at_place, loads
 from boathook.core.notices import list_names
-from boathook.core.outcome import ABSENT, Decision, Outcome
+from boathook.core.outcome import (
+    ABSENT,
+    DEFAULT_ASK_REASON,
+    DEFAULT_BLOCK_REASON,
+    DEFAULT_STOP_REASON,
+    Decision,
+    Outcome,
+)
 from boathook.core.text import MAX_REASON_CHARS, clean_text, reveal_text
-from boathook.core.verdict import ALLOWED, REFUSED, Exit, Run, Verdict
+from boathook.core.verdict import ALLOWED, DENIED_INSTEAD, REFUSED, Exit, Run, Verdict
 from boathook.dialects.answers import default_reason
 from boathook.dialects.dialect import HostDialect
 from boathook.errors import BeyondLimits, DialectError
@@ -262,7 +269,24 @@ class AgentHost(HostDialect):
         row = self._find_row_of(event)
         if row is None or not row.ask:
             return False
-        return all(self._read_place(event, env, place) != value for place, value in self.host.unasked_at)
+        if any(self._read_place(event, env, place) == value for place, value in self.host.unasked_at):
+            return False
+        return not self.find_ask_doubt(event, env)
+
+    def find_ask_doubt(self, event: Event, env: Mapping[bytes, bytes]) -> str:
+        row, rule = self._find_row_of(event), self.host.ask_versions
+        if rule is None or row is None or not row.ask or not self._read_place(event, env, rule.sent_at):
+            return ""
+        import re
+
+        from boathook.core.ask_rule import describe_ask_doubt
+
+        match = re.match(rule.pattern, str(self._read_place(event, env, rule.version_at)))
+        numbers = tuple(map(int, match.groups())) if match else ()
+        if numbers >= rule.since:
+            return ""
+        who = f"{self.host.title} {'.'.join(map(str, numbers)) or 'of an unknown version'}"
+        return describe_ask_doubt(who, rule.describe_since())
 
     def _read_place(self, event: Event, env: Mapping[bytes, bytes], place: str) -> object:
         if place.startswith("$"):
@@ -388,16 +412,16 @@ class AgentHost(HostDialect):
     ) -> list[str]:
         title, name = self.host.title, row.name
         if decision == Decision.STOP:
-            return self._add_stop(row, reasons or "stopped by a hook", answer)
+            return self._add_stop(row, reasons or DEFAULT_STOP_REASON, answer)
         if decision == Decision.BLOCK:
-            answer.add(row.block, reasons or "blocked by a hook")
+            answer.add(row.block, reasons or DEFAULT_BLOCK_REASON)
             return [] if row.block else [f"a hook wanted to block, which {title} cannot at {name}: {reasons}"]
         # At a permission request the person is asked in any case.
         if decision == Decision.ASK and not row.ask and row.kind_name != "permission-request":
             if _can_refuse(row):
-                answer.add(row.block, reasons or "a hook wants a person to decide")
+                answer.add(row.block, reasons or DEFAULT_ASK_REASON)
                 reason = f". The reason: {reasons}" if reasons else ""
-                return [f"{askers} wanted to ask, which {title} cannot at {name}: denied instead{reason}"]
+                return [f"{askers} wanted to ask, which {title} cannot at {name}: {DENIED_INSTEAD}{reason}"]
             return [f"{askers} wanted to ask, which {title} cannot at {name}: {reasons}"]
         if decision in (Decision.ASK, Decision.ALLOW):
             answer.add(row.ask if decision == Decision.ASK else row.allow, reasons)

@@ -179,6 +179,10 @@ class HostDialect:
         """Whether the host asks a person itself if a hook wants that, as far as is known."""
         return True
 
+    def find_ask_doubt(self, event: Event, env: Mapping[bytes, bytes]) -> str:
+        """Return why a question must not be left to the host, which may run the call without asking a person; or ""."""
+        return ""
+
     def find_wait_seconds(self, event: Event, texts: Sequence[str]) -> float:
         """Return how long the host waits for the answer to an event, 0 if unknown; `texts` are its files with our command."""
         # A program of the user's own, which is documented to wait this long.

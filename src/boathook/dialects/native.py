@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boathook.core.event import COMMON_FIELDS, HOST_TOOL, Event, EventKind, find_kind, parse_host_object
 from boathook.core.json_text import JsonError, decode, describe_json_type, dump_line, loads
-from boathook.core.outcome import ABSENT, NOTHING, Decision, Outcome
+from boathook.core.outcome import ABSENT, DEFAULT_BLOCK_REASON, DEFAULT_STOP_REASON, NOTHING, Decision, Outcome
 from boathook.core.text import MAX_REASON_CHARS, clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
 from boathook.dialects.answers import (
@@ -191,13 +191,13 @@ class NativeHost(HostDialect):
     ) -> Exit:
         """Write a verdict: exit code 2 with the reasons, or one JSON object, or nothing."""
         if verdict.decision == Decision.BLOCK:
-            reasons = "\n".join(verdict.reasons) or "blocked by a hook"
+            reasons = "\n".join(verdict.reasons) or DEFAULT_BLOCK_REASON
             return Exit(2, stderr=(reasons + "\n").encode("utf-8", "backslashreplace"))
         answer: dict[str, Any] = {}
         reasons = "\n".join(verdict.reasons)
         if verdict.decision == Decision.STOP:
             answer["continue"] = False
-            answer["stop_reason"] = reasons or "stopped by a hook"
+            answer["stop_reason"] = reasons or DEFAULT_STOP_REASON
         elif verdict.decision:
             answer["decision"] = verdict.decision.word
             if reasons:

@@ -11,7 +11,7 @@ if "boathook" not in sys.modules:
         _package = sys.modules["boathook." + _name] = type(sys)("boathook." + _name)
         _package.__path__ = [__file__.replace("entry/fast_path.py", _name)]
 
-from boathook.catalog_cache.format import load_compiled, may_match, may_match_tool
+from boathook.catalog_cache.format import find_compiled, may_match, may_match_tool
 from boathook.core.json_text import MAX_TEXT_CHARS, JsonError, decode, dumps, get_at_place, iter_leaves, loads
 from boathook.entry.options import parse_options
 from boathook.sources.source import SOURCES, choose_sources, list_default_sources
@@ -34,6 +34,8 @@ FILE_TOOLS = ("WriteFile", "Write", "EditFile", "Edit", "DeleteFile")
 NEAR_MISSES, REPORTED_TO_PERSON, UNTRUSTED, WAITING = "near-miss", "person", "untrusted", "waiting"
 SESSION_START = "pre-session"
 MAX_SESSION_CHARS = 128
+# Each of them is looked for in the whole text.
+FEW_LEAVES = 8
 # As in `process.sessions`.
 TRUSTED_NOTE = "trusted-"
 
@@ -158,10 +160,6 @@ def _prove_nothing_to_do(options: "Options", data: bytes, env: "Any" = None) -> 
     if found is None:
         return None
     locations, compiled, (rule, events, tools) = found
-    if compiled.head["is_warm"]:
-        from boathook.entry.warm_start import request_resident
-
-        request_resident(options.folders)
     call = _find_call(compiled, options, event, rule, events, tools) if _is_well_formed(event, rule) else None
     if call is None:
         return None
@@ -173,12 +171,22 @@ def _prove_nothing_to_do(options: "Options", data: bytes, env: "Any" = None) -> 
     is_wanted = any(_may_be_wanted(compiled, kind, tool_names, tool_input, fields) for kind in kinds)
     if is_wanted or any(_may_be_protected(compiled, kind, tool_names, tool_input, event, rule) for kind in kinds):
         return None
+    # Last, because the engine looks at all files, too: an event that is left to it needs no look here.
+    if not compiled.is_fresh():
+        return None
+    if compiled.head["is_warm"]:
+        from boathook.entry.warm_start import request_resident
+
+        request_resident(options.folders)
     answer: bytes = rule["answer"]
     return answer
 
 
 def _find_catalogue(options: "Options", event: "dict[str, Any]", env: "Any") -> "tuple[Any, Any, Any] | None":
-    """Return the locations of an event, their catalogue, and the host's row in it, which the engine would use, too."""
+    """Return the locations of an event, their catalogue, and the host's row in it, which the engine would use, too.
+
+    Whether the catalogue is fresh was not looked at yet.
+    """
     # The row says where the host names its project, and is part of the catalogue, which is found by that project. Every
     # catalogue has the same rows: one that a guess leads to says whether the guess is right, or which one to look at.
     variable = f"${options.host.upper().replace('-', '_')}_PROJECT_DIR"
@@ -209,16 +217,24 @@ def _find_start(options: "Options", event: "dict[str, Any]", env: "Any", rule: "
 
 
 def _load_catalogue(options: "Options", start: str, env: "Any") -> "tuple[Any, Any]":
-    """Return the locations of a start and their catalogue, None if there is none; it says which sources are enabled."""
+    """Return the locations of a start and their catalogue, None if there is none; it says which sources are enabled.
+
+    Whether it is fresh was not looked at yet, only whether the one is that says so.
+    """
     if not start or (options.project is not None and not is_dir(options.project)):
         return None, None
     locations = _locate(options, start, env)
-    compiled = load_compiled(locations)
-    rules = compiled.head["source_rules"] if compiled is not None else ()
+    compiled = find_compiled(locations)
+    if compiled is None:
+        return None, None
+    rules = compiled.head["source_rules"]
     enabled = choose_sources(rules, locations.real_start) if rules else ()
     if rules and enabled != list_default_sources():
+        # What was enabled before may be enabled in another folder of the project now, with a catalogue that is fresh.
+        if not compiled.is_fresh():
+            return None, None
         locations = _locate(options, start, env, enabled)
-        compiled = load_compiled(locations)
+        compiled = find_compiled(locations)
     return locations, compiled
 
 
@@ -384,7 +400,11 @@ def _may_be_wanted(
     if has_patch and any(may_match_tool(rows, tool) for tool in FILE_TOOLS):
         return True
     whole = dumps(tool_input)
-    text = "\n".join((*iter_leaves(tool_input), whole))
+    leaves = [*iter_leaves(tool_input)]
+    if len(leaves) <= FEW_LEAVES:
+        # Most texts are in the JSON text as they are, so a word in one of them is in there, too.
+        leaves = [leaf for leaf in leaves if leaf not in whole]
+    text = "\n".join((*leaves, whole))
     gram = compiled.head["gram"]
     return len(whole) > MAX_TEXT_CHARS or may_match(rows, tools, text, gram)
 

@@ -4,14 +4,15 @@ import sys
 
 
 # A module or a library is missing, or for another Python: the command itself has the answer (see `install`).
-def answer_broken(error: Exception, words: "list[str]") -> int:
+def answer_broken(error: Exception, words: "list[str]", sentence: str = "") -> int:
     words = [*words, "2", "--broken", "2", "--repair", "install boathook again"]
     answer, fix = words[words.index("--broken") + 1], words[words.index("--repair") + 1]
     refuses = answer == "2" or '"deny"' in answer or '"cancel"' in answer
     try:
         import json
 
-        reason = f"boathook cannot start ({type(error).__name__}: {error}), so no hook was asked. Fix: {fix}"
+        sentence = sentence or f"boathook cannot start ({type(error).__name__}: {error}), so no hook was asked"
+        reason = f"{sentence}. Fix: {fix}"
         if '"REASON"' not in answer:
             sys.stderr.write(f"{reason}\n")
             sys.stderr.flush()
@@ -41,7 +42,7 @@ if __name__ == "__main__":
     except Exception as error:
         if sys.argv[-1] in ("--ask", "--supervise"):
             raise
-        code = answer_broken(error, sys.argv)
+        code = answer_broken(error, sys.argv, getattr(error, "sentence", ""))
         # What is left in a buffer must not change it.
         from posix import _exit
 

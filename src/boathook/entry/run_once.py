@@ -30,11 +30,11 @@ class Interrupted(BaseException):
 
 def main(args: list[str], data: bytes | None = None) -> int:
     # Until the options are read, errors are written for a host without a dialect of its own.
-    run = _EventRun(Options(), HostDialect(NATIVE))
+    run = EventRun(Options(), HostDialect(NATIVE))
     try:
         _catch_signals()
         options = parse_options(args)
-        run = _EventRun(options, find_host_dialect(options.host))
+        run = EventRun(options, find_host_dialect(options.host))
         data = read_all(0) if data is None else data
         return run.answer(data)
     except (BeyondLimits, NotJson) as error:
@@ -59,11 +59,14 @@ def main(args: list[str], data: bytes | None = None) -> int:
         return run.refuse(f"internal error: {type(error).__name__}: {error}", 2 if run.may_be_tool_call else 1)
 
 
-class _EventRun:
+class EventRun:
+    """One event of a host: `answer` writes what the host reads, and returns the exit code."""
+
     def __init__(self, options: Options, dialect: HostDialect) -> None:
         self.options, self.dialect = options, dialect
         # What hooks.toml wants if the host cannot express everything.
         self.refuses_degraded = False
+        self.ask_setting = ""
         # The hooks that do not work, whatever the event is.
         self.counts: dict[str, int] = {}
         self.event_name = options.event
@@ -117,8 +120,10 @@ class _EventRun:
     def _record_refusal(self, message: str, kind: EventKind) -> None:
         try:
             from boathook.ledger.writer import Recorder
+            from boathook.process.reaper import measure_wait, name_engine_path
 
-            recorder = Recorder(self._find_state(), {"host": self.dialect.name, "project": ""})
+            origin = {"host": self.dialect.name, "project": "", "path": name_engine_path()}
+            recorder = Recorder(self._find_state(), origin, measure_wait=measure_wait)
             error_message = recorder.write_refusal(kind, message)
         except Exception as error:  # noqa: BLE001  (the refusal itself must go out)
             error_message = f"{type(error).__name__}: {error}"
@@ -154,14 +159,22 @@ class _EventRun:
         if event is None:
             return verdict
         subagent = self._dispatch(event)
-        if subagent.decision == Decision.ASK and self.options.no_ask:
-            reasons = tuple((Decision.BLOCK, f"{text} (no person can be asked)") for text in subagent.reasons)
+        if subagent.decision == Decision.ASK and (texts := self._list_denials(verdict.event, subagent.reasons)):
+            reasons = tuple((Decision.BLOCK, text) for text in texts)
             subagent = subagent.replace(outcome=subagent.outcome | Outcome(Decision.BLOCK, reasons))
         has_run = bool(subagent.runs or subagent.background)
         if has_run and not subagent.is_blocked:
             contexts = dumps(list(subagent.additional_context))
             self._sessions().note_subagent(event.session_id, _find_agent_type(event), contexts)
         return self.dialect.add_subagent_verdict(verdict, subagent)
+
+    def _list_denials(self, call: Event, reasons: tuple[str, ...]) -> tuple[str, ...]:
+        """Return why a question about a subagent is a denial, () if it is left to the host."""
+        if self.options.no_ask:
+            return tuple(f"{text} (no person can be asked)" for text in reasons)
+        doubt = self.dialect.find_ask_doubt(call, locations.read_environment())
+        # The person may have chosen the host.
+        return (*reasons, doubt) if doubt and self.ask_setting != "host" else ()
 
     def _take_subagent(self, event: Event) -> tuple[str, ...] | None:
         """Return the context for a subagent whose hooks were asked at the tool call, None if they were not."""
@@ -225,6 +238,7 @@ class _EventRun:
         )
         engine = load_for_event(event.kind, resolved, sender)
         self.refuses_degraded = engine.catalog.settings.degraded == "refuse"
+        self.ask_setting = engine.catalog.settings.ask
         self.counts = dict(engine.catalog.counts)
         if engine.catalog.settings.warm == "on":
             from boathook.entry.warm_start import request_resident

@@ -41,10 +41,16 @@ def open_process(pid: int) -> int:
 def open_own_process() -> int:
     """Return a handle on /proc of this process; OSError if /proc is another namespace's, or this process has a personality."""
     process = open_process(system.getpid())
-    # Where /proc was mounted for other processes, our number is another one's. A personality (setarch) is only shown to oneself.
-    if system.readlink("/proc/self") != str(system.getpid()) or int(read_process_file(process, "personality"), 16):
+    try:
+        # Where /proc was mounted for other processes, our number is another one's.
+        # A personality (setarch) is only shown to oneself.
+        if system.readlink("/proc/self") != str(system.getpid()):
+            raise OSError(EINVAL, "/proc is of another container")
+        if int(read_process_file(process, "personality"), 16):
+            raise OSError(EINVAL, "this process has a personality, as setarch sets it")
+    except (OSError, ValueError):
         system.close(process)
-        raise OSError(EINVAL, "a strange /proc, or a personality")
+        raise
     return process
 
 
@@ -59,7 +65,7 @@ def read_surroundings(process: int, status: bytes = b"") -> bytes:
     lines = (status or read_process_file(process, "status")).split(b"\n")
     # Two filters cannot be compared.
     if b"Seccomp:\t2" in lines:
-        raise OSError(EPERM, "a process with a seccomp filter needs a process of its own")
+        raise OSError(EPERM, "this process has a seccomp filter, as in most containers")
     parts += [line + b"\n" for line in lines if line.startswith(STATUS_LINES)]
     fields = read_process_file(process, "stat").rpartition(b")")[2].split()
     parts += [fields[at] + b"\n" for at in SCHEDULING_FIELDS]
@@ -121,7 +127,7 @@ def find_session_keyring() -> int:
     """Return the number of this process's session keyring, -1 if there are none; OSError if it cannot be asked."""
     number = KEYCTL_NUMBERS.get(system.uname().machine)
     if number is None:
-        raise OSError(EINVAL, "no known way to find the session keyring")
+        raise OSError(EINVAL, f"boathook cannot find the session keyring on {system.uname().machine}")
     # The module behind `ctypes`, which takes as long to import as an interpreter to start.
     import _ctypes  # pyright: ignore[reportMissingImports]
 

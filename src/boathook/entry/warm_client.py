@@ -35,50 +35,68 @@ ACCEPT_SECONDS = 0.05
 class WarmEngineEnded(Exception):
     """The resident accepted an event and ended before it answered: the event must not run a second time."""
 
+    # The same words as in client.c.
+    sentence = "boathook cannot answer (the warm engine ended before it answered), so no hook decided"
+
 
 def ask_resident(words: "list[str]") -> None:
     """End as the event ends; return only if it was not accepted, and then none of the input has been read."""
-    connection = None
+    connection, handlers = None, {}
+    opened: list[int] = []
     try:
-        connection = _connect(words[0], words[words.index("--state") + 1])
+        state = words[words.index("--state") + 1]
+        _check_input(state)
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC)
+        _connect(connection, words[0], state, opened)
         connection.settimeout(ACCEPT_SECONDS)
         is_accepted = connection.recv(16) == OFFER
         if is_accepted:
             connection.settimeout(None)
-            _forward_signals()
+            handlers = _forward_signals()
             _send_streams(connection)
     except (OSError, ValueError, LookupError, AttributeError):
         is_accepted = False
-    if connection is None or not is_accepted:
-        if connection is not None:
-            connection.close()
-        return
-    _wait_for_end(connection)
+    finally:
+        for handle in opened:
+            system.close(handle)
+    if connection is not None and is_accepted:
+        _wait_for_end(connection)
+    # What follows is the cold path, which must find everything as it was.
+    for number, handler in handlers.items():
+        _signal.signal(number, handler)
+    if connection is not None:
+        connection.close()
 
 
-def _connect(entry: str, state: str) -> "Any":
-    """Return a connection to a resident that is like this process, and that knows that we may look at it."""
+def _check_input(state: str) -> None:
+    # Before anything is opened: it would get the number of a stream that is closed.
     for handle in (0, 1, 2):
         system.fstat(handle)
     if system.isatty(0) or not state.startswith("/"):
         raise ValueError("the input is a terminal, or the folder is relative")
-    own = read_surroundings(open_own_process())
+
+
+def _connect(connection: "Any", entry: str, state: str, opened: "list[int]") -> None:
+    """Connect to a resident that is like this process, and show that we may look at it. The caller closes what is opened."""
+    opened.append(open_own_process())
+    own = read_surroundings(opened[0])
     folder = open_private_folder(state + "/warm")
+    opened.append(folder)
     name = name_socket(sys.executable, entry, own)
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC)
     connection.setblocking(False)  # noqa: FBT003
     connection.connect(f"/proc/self/fd/{folder}/{name}")
     credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
     pid, user = (int.from_bytes(credentials[at : at + 4], sys.byteorder) for at in (0, 4))
     # Only a live process is known by its number: this fails if it has ended.
     pidfd = connection.getsockopt(_socket.SOL_SOCKET, SO_PEERPIDFD)
+    opened.append(pidfd)
     process = open_process(pid)
+    opened.append(process)
     _signal.pidfd_send_signal(pidfd, 0)
     if user != system.geteuid() or read_surroundings(process) != own:
         raise ValueError("a resident of another user, or in other surroundings")
     key = system.readlink(f"fd/{KEY_HANDLE}", dir_fd=process).removeprefix("/memfd:" + KEY_PREFIX)[:KEY_CHARS]
     connection.send(PROTOCOL + b" " + key.encode())
-    return connection
 
 
 def _send_streams(connection: "Any") -> None:
@@ -92,8 +110,8 @@ _answering: "list[int]" = []
 _forwarded: "set[int]" = set()
 
 
-def _forward_signals() -> None:
-    """Pass signals on to the process that answers."""
+def _forward_signals() -> "dict[int, Any]":
+    """Pass signals on to the process that answers; return what handled them before."""
     numbers = (_signal.SIGTERM, _signal.SIGHUP, _signal.SIGINT)
     ignored = {number for number in numbers if _signal.getsignal(number) == _signal.SIG_IGN}
 
@@ -111,10 +129,9 @@ def _forward_signals() -> None:
         elif number not in ignored:
             _die(number)
 
-    for number in numbers:
-        # The engine heeds the other two even if they are ignored.
-        if number not in ignored or number != _signal.SIGINT:
-            _signal.signal(number, forward)
+    # The engine heeds the other two even if they are ignored.
+    taken = [number for number in numbers if number not in ignored or number != _signal.SIGINT]
+    return {number: _signal.signal(number, forward) for number in taken}
 
 
 def _wait_for_end(connection: "Any") -> "NoReturn":
@@ -133,7 +150,7 @@ def _wait_for_end(connection: "Any") -> "NoReturn":
         elif message[:1] == KILLED and message[1] in _forwarded:
             _die(message[1])
         else:
-            raise WarmEngineEnded("the warm engine ended before it answered")
+            raise WarmEngineEnded
 
 
 def _die(number: int) -> "NoReturn":

@@ -55,6 +55,9 @@ HOST = Host(
     marks_refused_stops=True,
     # Run: without a terminal (`claude -p`) a question is a denial with its reason; in a terminal it asks in every permission mode.
     unasked_at=(("$CLAUDE_CODE_SESSION_ATTENDED", "0"),),
+    # Read: 2.1.199 to 2.1.278 ran such calls without a question in bypassPermissions, auto and default (anthropics/claude-code
+    # 77212, 79356, 89561). Its payload has no version; AI_AGENT is `claude-code_2-1-325_agent`.
+    ask_versions=h.AskVersions((2, 1, 325), "$AI_AGENT", r"claude-code\D(\d+)\D(\d+)\D(\d+)", "$CLAUDE_PROJECT_DIR"),
 )  # fmt: skip
 
 

@@ -58,6 +58,11 @@ def calls_boathook(host: str, text: str, event: str = "") -> bool:
     return (words in text or is_plugin) and "hook_entry.py" in text
 
 
+def calls_warm_engine(text: str) -> bool:
+    """Whether a command of ours in a file of a host asks the warm engine."""
+    return "--engine warm " in text or '"--engine", "warm"' in text
+
+
 def _list_objects(value: Any) -> list[dict[str, Any]]:
     values: list[Any] = value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
     return [one for one in values if isinstance(one, dict)]

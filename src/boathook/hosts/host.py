@@ -191,6 +191,20 @@ class OwnFiles(Value):
     special_tools: tuple[str, ...] = ()
 
 
+class AskVersions(Value):
+    """From which version on an agent was seen to ask a person in every mode, and where a hook finds the version."""
+
+    # `version_at` is a place (as in `project_at` of Host), and `pattern` finds the numbers of a version there. `sent_at` is a
+    # place that every version fills when it calls us: without it, somebody tries an event by hand.
+    since: tuple[int, ...]
+    version_at: str
+    pattern: str
+    sent_at: str
+
+    def describe_since(self) -> str:
+        return ".".join(map(str, self.since))
+
+
 class Host(Value):
     """One agent: where its payloads contain what, its events, its tools, and where a person reads messages."""
 
@@ -210,7 +224,7 @@ class Host(Value):
     # `hides_reasons`: neither model nor person learns why a call was refused, so the model gets it when the session goes on.
     # `marks_refused_stops`: it was seen to set `stop_hook_active` after a hook refused a stop, not only to send the field.
     # `unasked_at`: places (as in `project_at`) and the values there with which it was seen not to ask a person, whatever a hook
-    # wants: a run without a terminal, or a permission mode.
+    # wants: a run without a terminal, or a permission mode. `ask_versions`: only from a version on it is known to ask.
     # `own`: what hooks in its own files rely on. The first tool of a kind in `tools` is the one that these hooks are shown for a
     # call of another agent.
     name: str
@@ -241,6 +255,7 @@ class Host(Value):
     hides_reasons: bool = False
     marks_refused_stops: bool = False
     unasked_at: tuple[tuple[str, str], ...] = ()
+    ask_versions: AskVersions | None = None
     own: OwnFiles = OwnFiles()
 
     @property

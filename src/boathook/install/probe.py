@@ -16,7 +16,8 @@ from boathook.install.formats import ENTRY_FORMATS
 from boathook.install.host_files import InstallTarget, list_host_files
 from boathook.install.status import find_installed_entries
 
-_PROBE_NAME = "boathookdoctor"
+# The session and the tool of its events, by which their records are known.
+PROBE_NAME = "boathookdoctor"
 _PROBE_SECONDS = 20.0
 _FIRST_KIND = "pre-tool-call"
 
@@ -39,9 +40,9 @@ def make_probe_event(host: Host, row: HostEvent, folder: str) -> bytes:
     fields: dict[str, Any] = {}
     values: dict[str, Any] = {
         host.event_keys[0]: row.name,
-        host.session_keys[0]: _PROBE_NAME,
+        host.session_keys[0]: PROBE_NAME,
         **dict.fromkeys(host.folder_keys[:1], folder),
-        host_keys.get("tool_name", "tool_name"): _PROBE_NAME,
+        host_keys.get("tool_name", "tool_name"): PROBE_NAME,
         host_keys.get("tool_input", "tool_input"): {},
     }
     for key, value in values.items():

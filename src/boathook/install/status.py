@@ -30,6 +30,7 @@ ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS = "altered", "stale", "shadowed"
 HEALTHY_STATUSES = (INSTALLED_STATUS, ABSENT_STATUS)
 # What `install` can repair.
 REPAIRABLE_STATUSES = (ALTERED_STATUS, STALE_STATUS)
+_GONE = "its file has none of the entries that boathook installed"
 _WORST_FIRST = (ALTERED_STATUS, STALE_STATUS, SHADOWED_STATUS)
 # Where the hooks of a source are, by the names in `Setup.may_run_too`.
 _SOURCE_TITLES = {"project-settings": f"a project's {SETTINGS_JSON_SOURCE.markers[0].removeprefix('/')}"}
@@ -46,13 +47,34 @@ class HostStatus(Value):
     path: str
     why: tuple[str, ...] = ()
 
+    @property
+    def is_off(self) -> bool:
+        """Whether the agent calls none of our entries, as far as its files show: they are gone, or it does not run them."""
+        return self.state == SHADOWED_STATUS or _GONE in self.why
+
 
 def list_statuses(target: InstallTarget, registry: InstallRegistry) -> list[HostStatus]:
     return [
         find_status(setup, target.replace(scope=scope), registry)
         for setup in list_setups()
-        for scope in ((USER, PROJECT) if setup.project_file else (USER,))
+        for scope in _list_scopes(setup, target)
     ]
+
+
+def _list_scopes(setup: Setup, target: InstallTarget) -> tuple[str, ...]:
+    if not setup.project_file:
+        return (USER,)
+    paths = {os.path.realpath(find_config_path(setup, target.replace(scope=scope))) for scope in (USER, PROJECT)}
+    # In the home folder, the file of the user is also where that of a project would be.
+    return (USER, PROJECT) if len(paths) > 1 else (USER,)
+
+
+def find_problem(statuses: Iterable[HostStatus], host: str) -> HostStatus | None:
+    """Return what keeps an agent from calling us as it should, None if one of its installations works or it has none."""
+    own = [status for status in statuses if status.host == host and status.state != ABSENT_STATUS]
+    if any(status.state == INSTALLED_STATUS for status in own):
+        return None
+    return min(own, key=lambda status: (not status.is_off, status.scope != USER), default=None)
 
 
 def find_status(setup: Setup, target: InstallTarget, registry: InstallRegistry) -> HostStatus:
@@ -74,7 +96,7 @@ def _find_status(setup: Setup, target: InstallTarget, old: Installation | None, 
     unmanaged = dict.fromkeys(find_unmanaged_commands(setup, target))
     doubles = [f"another entry also calls boathook: {command}" for command in unmanaged]
     if not any(entries.values()):
-        gone = ("what was installed is not there any more",) if old else ()
+        gone = (_GONE,) if old else ()
         return absent.replace(why=(*gone, *doubles))
     problems: Problems = {ALTERED_STATUS: doubles, STALE_STATUS: [], SHADOWED_STATUS: []}
     # What would be installed with the other value of `hooks.broken`.

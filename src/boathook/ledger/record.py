@@ -52,10 +52,12 @@ def make_dispatch_record(
     *,
     time: str,
     seconds: float,
+    waited: float | None = None,
     whole: bool = False,
     degraded: Sequence[str] = (),
 ) -> _Fields:
-    return _RecordBuilder(verdict, degraded).build(around, time, seconds, whole=whole)
+    """Return the record of an event: `seconds` is the time of its hooks, `waited` that of the agent, if one waits."""
+    return _RecordBuilder(verdict, degraded).build(around, time, seconds, waited, whole=whole)
 
 
 def make_end_record(about: _Fields, end: Exit, *, id: str, time: str) -> _Fields:  # noqa: A002
@@ -76,7 +78,7 @@ def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> 
 
 
 def make_allow_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
-    """Return the record of a person's permission; the call itself is in the record of its question."""
+    """Return the record of a person's permission; the whole call is in the record of its question."""
     about = _describe_question(question) | {"until": until}
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **about}
 
@@ -96,8 +98,7 @@ def make_repeat_end_record(permit: RepeatPermit, *, id: str, time: str) -> _Fiel
 
 def make_asked_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
     """Return the record of a question that boathook waits for an answer to; the whole call is in that of the dispatch."""
-    hooks = [_shorten_name(objection.hook) for objection in question.objections[:_MAX_ITEMS]]
-    about = _describe_question(question) | {"until": until, "asking": hooks, "input": _clean_input(question.tool_input)}
+    about = _describe_question(question) | {"until": until}
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ASKED_TYPE, **about}
 
 
@@ -132,7 +133,10 @@ def _clean_input(tool_input: Any) -> Any:
 def _describe_question(question: Question) -> _Fields:
     texts = {key: getattr(question, key) for key in ("host", "session", "project", "event", "tool")}
     clean = {key: _shorten_name(str(redact(text[:_MAX_SEARCHED_TEXT]))) for key, text in texts.items()}
-    return {**clean, "question": question.id, "digest": question.digest}
+    hooks = [_shorten_name(objection.hook) for objection in question.objections[:_MAX_ITEMS]]
+    # The call is in each of its records, so that a list can show what an answer was about.
+    call = {"asking": hooks, "input": _clean_input(question.tool_input)}
+    return {**clean, "question": question.id, "digest": question.digest, **call}
 
 
 def make_trust_record(
@@ -166,7 +170,7 @@ class _RecordBuilder:
         self.verdict, self.degraded = verdict, degraded[:_MAX_ITEMS]
         self.was_cut = False
 
-    def build(self, around: dict[str, str], time: str, seconds: float, *, whole: bool) -> _Fields:
+    def build(self, around: dict[str, str], time: str, seconds: float, waited: float | None, *, whole: bool) -> _Fields:
         verdict, original = self.verdict, self.verdict.original
         clean: Any = redact(self._collect(whole=whole))
         if isinstance(clean, str):
@@ -182,7 +186,7 @@ class _RecordBuilder:
             "project": _shorten_name(around["project"]),
             # Where it happened, if that says more than the project: most folders have no hooks of their own.
             **({"folder": _shorten_name(folder)} if folder not in ("", around["project"]) else {}),
-            # Which way the event was answered, if not by a process of its own.
+            # Which way the event of an agent was answered: by a fork of the resident, or by a process of its own.
             **({"path": around["path"]} if "path" in around else {}),
             "event": original.kind.name,
             "tool": _shorten_name(clean["tool"]),
@@ -191,8 +195,9 @@ class _RecordBuilder:
             "input": None if tool_input is None else self._limit(clean["input"], _MAX_INPUT_CHARS),
             "decision": verdict.decision.word,
             "reasons": [self._limit_text(text) for text in clean["reasons"]],
-            "changed": self._describe_changes(clean["rewritten"]),
+            "changed": self._describe_changes(clean["rewritten"], clean["contexts"]),
             "ms": _to_ms(seconds),
+            **({} if waited is None else {"waited_ms": round(waited * 1000)}),
             "hooks": [self._describe_run(run, texts) for run, texts in zip(verdict.runs, clean["runs"], strict=True)],
             "skipped": [
                 {"hook": _shorten_name(skip.subject), "why": self._limit_text(why)}
@@ -243,12 +248,13 @@ class _RecordBuilder:
             **{key: self._trim(value, [_MAX_SEARCHED_CHARS]) for key, value in values.items()},
             "reasons": self._trim_texts(verdict.reasons, [_MAX_SEARCHED_CHARS]),
             "runs": [
-                self._trim_texts((run.to_json()["reason"] or "", *run.notes[:_MAX_ITEMS]), runs_budget)
+                self._trim_texts((_find_reason(run), _find_unsaid_stderr(run), *run.notes[:_MAX_ITEMS]), runs_budget)
                 for run in verdict.runs
             ],
             "skips": self._trim_texts([skip.reason for skip in verdict.skipped], [_MAX_SEARCHED_CHARS]),
             "degraded": self._trim_texts(self.degraded, [_MAX_SEARCHED_CHARS]),
             "lifted": self._trim_texts(verdict.lifted, [_MAX_SEARCHED_CHARS]),
+            "contexts": self._trim_texts(verdict.outcome.contexts[:_MAX_ITEMS], [_MAX_SEARCHED_CHARS]),
         }
 
     def _collect_placeholders(self, placeholder: str) -> _Fields:
@@ -260,6 +266,7 @@ class _RecordBuilder:
             "skips": verdict.skipped,
             "degraded": self.degraded,
             "lifted": verdict.lifted,
+            "contexts": verdict.outcome.contexts[:_MAX_ITEMS],
         }
         return {
             **dict.fromkeys(texts, placeholder),
@@ -267,7 +274,7 @@ class _RecordBuilder:
             "called": "",
             "call": "",
             **{key: [placeholder for _ in items] for key, items in lists.items()},
-            "runs": [[placeholder] for _ in verdict.runs],
+            "runs": [[placeholder, placeholder if run.stderr else ""] for run in verdict.runs],
         }
 
     def _trim_texts(self, texts: Sequence[str], budget: list[int]) -> list[str]:
@@ -309,7 +316,7 @@ class _RecordBuilder:
         self.was_cut = self.was_cut or len(text) > _MAX_TEXT_CHARS
         return _shorten(clean_text(text), _MAX_TEXT_CHARS)
 
-    def _describe_changes(self, rewritten: Any) -> _Fields:
+    def _describe_changes(self, rewritten: Any, contexts: list[str]) -> _Fields:
         verdict = self.verdict
         changes: _Fields = {}
         if verdict.modified_input is not None:
@@ -322,10 +329,12 @@ class _RecordBuilder:
             changes["output"] = {"after": hash_value(verdict.outcome.output)}
         if verdict.outcome.contexts:
             changes["context"] = len(verdict.outcome.contexts)
+            changes["context_texts"] = [self._limit_text(text) for text in contexts]
         return changes
 
     def _describe_run(self, run: Run, texts: list[str]) -> _Fields:
         hook, fields = run.hook, run.to_json()
+        reason, stderr, *notes = texts
         approval = getattr(getattr(hook, "approval", None), "digest", "")
         return {
             "hook": _shorten_name(hook.name),
@@ -336,14 +345,25 @@ class _RecordBuilder:
             "exit": run.code,
             "ms": fields["duration_ms"],
             "decision": fields["decision"],
-            "reason": self._limit_text(texts[0]) if texts and texts[0] else None,
+            "reason": self._limit_text(reason) if reason else None,
+            **({"stderr": self._limit_text(stderr)} if stderr else {}),
             "look": run.look_number,
             **({"file": _shorten_name(str(redact(run.file)))} if run.file else {}),
             "matched": _describe_matcher(hook),
-            "notes": [self._limit_text(text) for text in texts[1:]],
+            "notes": [self._limit_text(text) for text in notes],
             **({"approval": approval} if approval else {}),
             **({"allowed": run.allowed} if run.allowed else {}),
         }
+
+
+def _find_reason(run: Run) -> str:
+    return run.outcome.reason or run.error
+
+
+def _find_unsaid_stderr(run: Run) -> str:
+    """Return what a hook printed to stderr, "" if the record has that anyway: stderr is in the reason of most blocks."""
+    has_text = run.stderr and not any(run.stderr in text for text in (_find_reason(run), *run.notes))
+    return run.stderr if has_text else ""
 
 
 def _describe_matcher(hook: Hook) -> _Fields:
@@ -402,9 +422,13 @@ def _drop_inputs(record: _Fields) -> _Fields:
 
 def _drop_texts(record: _Fields) -> _Fields:
     none: _Fields = {"notes": [], "matched": {}}
-    hooks = [{**run, **none, "reason": _shorten(run["reason"] or "", 80)} for run in record["hooks"]]
+    shorter_runs = ({**run, **none, "reason": _shorten(run["reason"] or "", 80)} for run in record["hooks"])
+    hooks = [{key: value for key, value in run.items() if key != "stderr"} for run in shorter_runs]
     skipped = [{**skip, "why": _shorten(skip["why"], 80)} for skip in record["skipped"]]
     shorter = {**record, "hooks": hooks, "skipped": skipped, "reasons": record["reasons"][:10]}
+    if "context_texts" in record["changed"]:
+        texts = [_shorten(text, 80) for text in record["changed"]["context_texts"][:10]]
+        shorter["changed"] = {**record["changed"], "context_texts": texts}
     if "degraded" in record:
         shorter["degraded"] = [_shorten(text, 80) for text in record["degraded"][:10]]
     return shorter

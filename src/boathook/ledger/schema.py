@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from types import NoneType
 from typing import Any
 
@@ -30,12 +31,13 @@ _MAX_NUMBER = 10**15
 _RUN: LedgerRecord = {
     **dict.fromkeys(("hook", "scope", "source", "path", "status"), _TEXT),
     "exit": _OPTIONAL_INT, "ms": _NUMBER, "decision": _TEXT, "reason": _OPTIONAL_TEXT, "look": _COUNT, "matched": {},
-    "notes": [_TEXT], "approval?": _TEXT, "file?": _TEXT, "allowed?": _TEXT,
+    "notes": [_TEXT], "approval?": _TEXT, "file?": _TEXT, "allowed?": _TEXT, "stderr?": _TEXT,
 }  # fmt: skip
 _CHANGED: LedgerRecord = {
     "tool_input?": {"before": _TEXT, "after": _TEXT, "input?": _ANY},
     "output?": {"after": _TEXT},
     "context?": _COUNT,
+    "context_texts?": [_TEXT],
 }
 _ABOUT: LedgerRecord = {
     "host": _TEXT,
@@ -46,10 +48,12 @@ _ABOUT: LedgerRecord = {
     "event": _TEXT,
     **dict.fromkeys([f"{key}?" for key in MACHINE_FIELDS], _TEXT),
 }
+# What a question was about, in the records of its answers.
+_CALL: LedgerRecord = {"asking?": [_TEXT], "input?": _ANY}
 RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     DISPATCH_TYPE: {
         **_ABOUT, "tool": _TEXT, "tool_use_id?": _TEXT, "input_sha256": _OPTIONAL_TEXT, "input": _ANY,
-        "decision": _TEXT, "reasons": [_TEXT], "changed": _CHANGED, "ms": _NUMBER, "hooks": [_RUN],
+        "decision": _TEXT, "reasons": [_TEXT], "changed": _CHANGED, "ms": _NUMBER, "waited_ms?": _COUNT, "hooks": [_RUN],
         "skipped": [{"hook": _TEXT, "why": _TEXT, "state?": _TEXT}],
         "background": [{"hook": _TEXT, "pid": _OPTIONAL_INT}],
         "degraded?": [_TEXT], "lifted?": [_TEXT], "derived?": _TEXT, "called?": _TEXT, "guessed?": _TEXT, "whole?": _ANY,
@@ -60,8 +64,8 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
         "exit": _OPTIONAL_INT, "ms": _NUMBER, "detail?": _TEXT,
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
-    REPEAT_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
-    ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT)},
+    REPEAT_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), **_CALL},
+    ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), **_CALL},
     TRUST_TYPE: {
         **dict.fromkeys(("project", "hook", "decision", "digest", "via"), _TEXT), "machine?": _TEXT, "boathook?": _TEXT,
     },
@@ -69,6 +73,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     ASKED_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), "asking": [_TEXT], "input?": _ANY},
     ANSWERED_TYPE: {
         **_ABOUT, **dict.fromkeys(("tool", "question", "digest", "result", "via"), _TEXT), "ms": _NUMBER, "refused?": [_TEXT],
+        **_CALL,
     },
 }  # fmt: skip
 # for records of a type that is not known here
@@ -84,7 +89,17 @@ class RecordError(ValueError):
 def check_record(value: Any) -> LedgerRecord:
     if not isinstance(value, dict) or any(not isinstance(value.get(key), str) for key in ("id", "time", "type")):
         raise RecordError("not a record")
+    if not _is_timestamp(value["time"]):
+        raise RecordError("the time is not a timestamp")
     return _check_object(value, {**_OPTIONAL_FIELDS, **RECORD_SCHEMAS.get(value["type"], {})})
+
+
+def _is_timestamp(text: str) -> bool:
+    """Whether a text is a moment in UTC, as records have it: readers compare and subtract them."""
+    try:
+        return text.endswith("Z") and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _check_value(value: Any, schema: Any) -> Any:

@@ -77,6 +77,7 @@ class Recorder:
 
     # `origin` has the "host", the "project" and the "folder" of the event, and the "hook_set" if it is known; the "machine" and
     # the version of "boathook" are found if they are not there. `dialect` lists what its host cannot do of a verdict.
+    # `measure_wait` says for how many seconds an agent has waited, if one waits.
     def __init__(
         self,
         state: str,
@@ -85,10 +86,11 @@ class Recorder:
         *,
         is_whole: bool = False,
         refuses_degraded: bool = False,
+        measure_wait: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._state, self._origin, self._dialect = state, origin, dialect
         self.ledger_path, self.log_path = f"{state}/ledger", f"{state}/background.log"
-        self._is_whole, self._refuses_degraded = is_whole, refuses_degraded
+        self._is_whole, self._refuses_degraded, self._measure_wait = is_whole, refuses_degraded, measure_wait
 
     def write(self, verdict: Verdict, seconds: float) -> str:
         """Write a verdict; return an error message, or ""."""
@@ -97,9 +99,16 @@ class Recorder:
         degraded: tuple[str, ...] = ()
         if self._dialect is not None:
             degraded = self._dialect.list_degraded(verdict, refuses=self._refuses_degraded)
-        now = make_timestamp()
+        waited = self._measure_wait()
         record = make_dispatch_record(
-            verdict, self._find_origin(), time=now, seconds=seconds, whole=self._is_whole, degraded=degraded
+            verdict,
+            self._find_origin(),
+            time=make_timestamp(),
+            seconds=seconds,
+            # It is less exact than the other, which it includes.
+            waited=None if waited is None else max(waited, seconds),
+            whole=self._is_whole,
+            degraded=degraded,
         )
         return Ledger(self._state).append(record, sync=must_sync(record))
 
@@ -149,6 +158,13 @@ def describe_machine(state: str) -> dict[str, str]:
 
     machine = find_machine_id(state)
     return {**({"machine": machine} if machine else {}), "boathook": __version__}
+
+
+def make_local_record(
+    state: str, make_record: Callable[..., dict[str, Any]], *about: Any, now: float | None = None, **fields: Any
+) -> dict[str, Any]:
+    """Return a record that a function makes, with an id, the time, and what is known of this machine."""
+    return make_record(*about, id=make_record_id(), time=make_timestamp(now), **fields) | describe_machine(state)
 
 
 class Ledger:

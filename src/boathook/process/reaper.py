@@ -83,7 +83,7 @@ class ProcessMark:
             return True
         soft, hard = _read_limits(pid) if self.limit else (-1, -1)
         environment = _read_file(f"/proc/{pid}/environ")
-        if hard == self.limit > 0 or MARK_VARIABLE.encode() + b"=" + self.text in environment:
+        if hard == self.limit > 0 or b"=" + self.text in environment:
             return True
         if environment:
             return False
@@ -121,14 +121,26 @@ def set_caller_process(pid: int) -> None:
     _caller_pid = pid
 
 
-def has_caller_process() -> bool:
-    """Whether this process answers for another one."""
-    return _caller_pid > 0
-
-
 def find_caller_process() -> int:
     """Return the process that this one answers for, 0 if it answers for itself."""
     return _caller_pid
+
+
+def name_engine_path() -> str:
+    """Return which way an event is answered: by a fork of the resident ("warm"), or by a process of its own ("cold")."""
+    return "warm" if _caller_pid else "cold"
+
+
+def measure_wait() -> float | None:
+    """Return for how many seconds the agent has waited: since its command was started, shell and interpreter included.
+
+    The kernel keeps that moment in steps of ten milliseconds, so this may be five too many or too few. None without /proc.
+    """
+    fields = _read_stat(_caller_pid or os.getpid())
+    if fields is None or not hasattr(time, "CLOCK_BOOTTIME"):
+        return None
+    started = (int(fields[_START_FIELD]) + 0.5) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
 
 
 def is_ancestor_mark(mark: bytes) -> bool:

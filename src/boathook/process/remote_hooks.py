@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote
 from boathook.core.json_text import dump_line, dumps
 from boathook.core.model_protocols import CORRECTION, JUDGE_INSTRUCTIONS, find_model_protocol
 from boathook.core.text import clean_text
-from boathook.system.extras import suggest_extra
+from boathook.system.extras import suggest_packages
 from boathook.version import __version__
 
 TYPE_CHECKING = False
@@ -151,7 +151,7 @@ def _ask_server(question: dict[str, Any], reporter: Reporter) -> bytes:
     reporter.fail_after(question["timeout"], f"{server} did not answer within {question['timeout']:g} s; {hint}")
     try:
         with (
-            _open_client() as client,
+            _open_client(url.scheme) as client,
             client.stream("POST", url, content=event, headers=headers, auth=auth) as reply,
         ):
             return _read_answer(reply, server, reporter)
@@ -167,16 +167,22 @@ def _import_httpx(what: str) -> Any:
     try:
         import httpx
     except ImportError:
-        raise NoAnswerError(f"{what} need httpx: {suggest_extra('http')}") from None
+        raise NoAnswerError(f"{what} need httpx: {suggest_packages('http')}") from None
     return httpx
 
 
-def _open_client(connect_seconds: float | None = None) -> Client:
+def _open_client(scheme: str, connect_seconds: float | None = None) -> Client:
+    import ssl
+    from urllib.request import getproxies
+
     import httpx
 
+    # To load the trusted certificates takes as long as all else. A context without any trusts no server.
+    is_plain = scheme == "http" and getproxies().keys() <= {"no"}
+    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
     try:
         # the only timer of a whole answer is the reporter's
-        return httpx.Client(timeout=httpx.Timeout(None, connect=connect_seconds))
+        return httpx.Client(verify=verify, timeout=httpx.Timeout(None, connect=connect_seconds))
     # errors of the network come later, as HTTPError
     except OSError as error:
         fix = "check SSL_CERT_FILE and SSL_CERT_DIR"
@@ -267,11 +273,12 @@ def _ask_provider(protocol: ModelProtocol, name: str, prompt: str, deadline: flo
         raise NoAnswerError(f"no API key for {name}: set {protocol.key_variable}")
     headers = {"Content-Type": "application/json", "User-Agent": f"boathook/{__version__}"}
     try:
-        with _open_client(_CONNECT_SECONDS) as client:
+        url = httpx.URL(protocol.make_url(os.environ))
+        with _open_client(url.scheme, _CONNECT_SECONDS) as client:
             for text in (prompt, f"{prompt}\n\n{CORRECTION}"):
                 request = client.build_request(
                     "POST",
-                    protocol.make_url(os.environ),
+                    url,
                     content=dumps(protocol.write_request(name.partition(":")[2], text)).encode(
                         "utf-8", "backslashreplace"
                     ),
@@ -337,7 +344,7 @@ def _ask_library(name: str, prompt: str, reporter: Reporter) -> bytes:
     try:
         import pydantic_ai.exceptions as model_errors
     except ImportError:
-        raise NoAnswerError(f"{name} needs a library for models: {suggest_extra('prompt')}") from None
+        raise NoAnswerError(f"{name} needs a library for models: {suggest_packages('prompt')}") from None
     try:
         judgement = _make_judge(name).run_sync(prompt).output
     except model_errors.ModelHTTPError as error:

@@ -319,13 +319,23 @@ _FACTOR_ABOUT = (
     "the second factor of a person's answers: a code of an authenticator app (`boathook approvals totp`), or a program of "
     "yours that asks"
 )
+_REFUSED_FACTOR = "no answer that needs a second factor counts, and none on the page"
 _APPROVAL_FIELDS = (
-    Field("factor", WORD, _FACTOR_ABOUT, "none", words=("none", "totp", "askpass"), example="totp"),
+    Field(
+        "factor",
+        WORD,
+        _FACTOR_ABOUT,
+        "none",
+        words=("none", "totp", "askpass"),
+        example="totp",
+        consequence=_REFUSED_FACTOR,
+    ),
     Field(
         "askpass",
         ABSOLUTE_PATH,
         "the program that asks: it gets the question as its argument, and exit code 0 is a yes",
         example="/usr/bin/ssh-askpass",
+        consequence=_REFUSED_FACTOR,
     ),
 )
 HOOKS_TOML_FIELDS = (
@@ -360,6 +370,7 @@ HOOKS_TOML_FIELDS = (
         "agent where it asks, else boathook while `boathook page` or `boathook asks --watch` runs, else the call is denied",
         words=ASK_WAYS,
         example="wait",
+        consequence="questions are denied",
     ),
     _user(
         "ask_timeout",
@@ -369,7 +380,9 @@ HOOKS_TOML_FIELDS = (
         1_000,
         300_000,
     ),
-    _user("approvals", TABLE, "how answers of a person are checked", fields=_APPROVAL_FIELDS),
+    _user(
+        "approvals", TABLE, "how answers of a person are checked", fields=_APPROVAL_FIELDS, consequence=_REFUSED_FACTOR
+    ),
     SANDBOX_FIELD.replace(about="the least strict sandbox of every hook", default=None),
     Field("defaults", TABLE, "values for hooks that do not set them", fields=TUNABLE_FIELDS),
     _SOURCES_FIELD,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.catalog import Settings
@@ -108,8 +109,20 @@ def _load_toml(path: str) -> dict[str, Any]:
 
 
 def build_settings(user: HooksConfig) -> Settings:
-    settings = {**user.settings}
-    return Settings(**settings.pop("approvals", {}), **settings, source_rules=user.source_rules)
+    """Return the settings of the user's hooks.toml. What a mistake hides counts as the strictest that it may have said."""
+    values = {**user.settings}
+    settings = Settings(**values.pop("approvals", {}), **values, source_rules=user.source_rules)
+    ask_mistake, factor_mistake = _find_mistake(user, "hooks.ask"), _find_mistake(user, "hooks.approvals")
+    if ask_mistake:
+        settings = settings.replace(ask="deny", ask_mistake=ask_mistake)
+    return settings.replace(factor_mistake=factor_mistake) if factor_mistake else settings
+
+
+def _find_mistake(user: HooksConfig, place: str) -> str:
+    """Return what is wrong with a setting, or with all of the file; "" if it can be read."""
+    found = (one for one in user.diagnostics if f"{place}.".startswith(f"{one.key}.") or not one.key)
+    below = (one for one in user.diagnostics if one.key.startswith(f"{place}."))
+    return next((str(one) for one in chain(found, below)), "")
 
 
 def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:
@@ -132,6 +145,8 @@ def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: H
 
 
 def disable_hook(hook: Hook, project: HooksConfig, user: HooksConfig) -> Hook:
+    if hook.is_installed_call:
+        return hook
     hook = configure_pack_hook(hook, project, user)
     for config in (user, project):
         # A hook of a project may have been modified so that its hooks.toml disables it, and an absent one is not there.

@@ -10,7 +10,7 @@ from boathook.core.interpreters import SHELLS, is_interpreter
 from boathook.core.value import Value
 
 # More than any person's terminal has.
-_MAX_ANCESTORS = 64
+MAX_ANCESTORS = 64
 _MAX_COMMAND_BYTES = 1 << 14
 _SCRIPT_ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".exe")
 _MODULE_FLAG = "-m"
@@ -29,7 +29,7 @@ def list_ancestors(pid: int | None = None) -> tuple[Ancestor, ...]:
     """Return the processes above a process (default: this one), the nearest first."""
     at, ancestors, seen = os.getpid() if pid is None else pid, list[Ancestor](), set[int]()
     processes = None if os.path.exists("/proc/self/stat") else _list_by_ps()
-    while len(ancestors) < _MAX_ANCESTORS and at not in seen:
+    while len(ancestors) < MAX_ANCESTORS and at not in seen:
         seen.add(at)
         at = _find_parent(at) if processes is None else processes.get(at, (0, "", []))[0]
         if at <= 0:

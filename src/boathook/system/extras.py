@@ -8,21 +8,15 @@ import shlex
 import sys
 
 
-def suggest_extra(extra: str) -> str:
-    """Return the command that installs an extra: pipx and uv keep boathook in an environment of its own."""
-    if os.path.exists(f"{sys.prefix}/pipx_metadata.json"):
-        # The extra itself does not work there, because pipx injects nothing that is installed already.
-        return f"pipx inject {os.path.basename(sys.prefix)} {' '.join(map(shlex.quote, _list_requirements(extra)))}"
-    if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):
-        return f"uv tool install 'boathook[{extra}]'"
-    return f"pip install 'boathook[{extra}]'"
-
-
 def suggest_packages(extra: str) -> str:
-    """Return the command that installs the packages of an extra, also if boathook itself is not from an index."""
+    """Return the command that installs the packages of an extra, also if boathook itself is not from an index.
+
+    pipx and uv keep boathook in an environment of its own.
+    """
     requirements = " ".join(map(shlex.quote, _list_requirements(extra)))
     if os.path.exists(f"{sys.prefix}/pipx_metadata.json"):
-        return suggest_extra(extra)
+        # The extra itself does not work there, because pipx injects nothing that is installed already.
+        return f"pipx inject {os.path.basename(sys.prefix)} {requirements}"
     if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):
         return f"uv pip install --python {shlex.quote(sys.executable)} {requirements}"
     return f"{shlex.quote(sys.executable)} -m pip install {requirements}"

@@ -50,6 +50,14 @@ def read_text(path: str, limit: int = MAX_FILE_BYTES) -> str:
     return text
 
 
+def find_real_path(path: str) -> str:
+    """Return the real path of a file or folder; the path itself if no file can have it, as with a NUL in it."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
 def may_exist(path: str) -> bool:
     try:
         os.lstat(path)
@@ -58,6 +66,21 @@ def may_exist(path: str) -> bool:
     except (OSError, ValueError):
         return True
     return True
+
+
+def is_private(status: os.stat_result, kind: int) -> bool:
+    """Whether a file is of a kind (such as `stat.S_IFREG`), belongs to the user, and gives others no rights."""
+    return stat.S_IFMT(status.st_mode) == kind and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+def open_own_folder(path: str) -> int:
+    """Return a handle on a folder; OSError if it is missing, or gives others rights."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not is_private(os.fstat(handle), stat.S_IFDIR):
+        os.close(handle)
+        fix = f"chmod 700 {path}, or remove it if it belongs to another user"
+        raise PermissionError(0, f"{path} must belong to you, and others must have no rights there. Fix: {fix}")
+    return handle
 
 
 def write_private(path: str, data: bytes) -> None:

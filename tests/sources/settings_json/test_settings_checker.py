@@ -17,6 +17,7 @@ from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.settings_json.settings_checker import check_remote_hook, check_settings_hook
 from boathook.sources.settings_json.settings_file import read_settings
 from boathook.sources.shell_scripts import read_first_pipeline
+from boathook.system.extras import suggest_packages
 
 PLACE = "hooks.PreToolUse[0].hooks[0]"
 EXIT_1 = ("exit 1 is a failure and does not block", "use exit 2 to block, with the reason on stderr")
@@ -656,9 +657,9 @@ def libraries(monkeypatch):
 
 PROMPT, POST = {"type": "prompt", "prompt": "x"}, {"type": "http", "url": "https://example.org"}
 NO_MODEL = ("no model is named for prompt hooks", 'model = "provider:name" under [hooks] in your hooks.toml')
-NO_LIBRARY = ("a:b needs a library for models", "pip install 'boathook[prompt]'")
-NO_HTTPX_TO_ASK = ("prompt hooks need httpx", "pip install 'boathook[http]'")
-NO_HTTPX = ("http hooks need httpx", "pip install 'boathook[http]'")
+NO_LIBRARY = ("a:b needs a library for models", suggest_packages("prompt"))
+NO_HTTPX_TO_ASK = ("prompt hooks need httpx", suggest_packages("http"))
+NO_HTTPX = ("http hooks need httpx", suggest_packages("http"))
 ASKING = {
     "a prompt without model": (PROMPT, "", "", NO_MODEL),
     "a prompt whose model names no provider": ({**PROMPT, "model": "haiku"}, "", "", NO_MODEL),

@@ -60,7 +60,9 @@ def _apply_disabling(file: SettingsFile, files: list[SettingsFile]) -> tuple[Hoo
     if disabling is None:
         return file.hooks
     why = f"disabled by {disabling.path} (disableAllHooks)"
-    return tuple(hook.replace(state=DISABLED, state_reason=why) for hook in file.hooks)
+    return tuple(
+        hook if hook.is_installed_call else hook.replace(state=DISABLED, state_reason=why) for hook in file.hooks
+    )
 
 
 def shadow_equal_entries(hooks: list[Hook]) -> tuple[Hook, ...]:

@@ -21,7 +21,7 @@ from boathook.sources.agent_forms.hook_form import HookForm, find_form
 from boathook.sources.hook_mistakes import SHELL, HookCode, find_language, find_mistakes
 from boathook.sources.python_starts import describe_python_starts
 from boathook.sources.shell_scripts import RunFile, find_blocking_exit_1, is_shell_script, read_script_text
-from boathook.system.extras import suggest_extra
+from boathook.system.extras import suggest_packages
 from boathook.system.locations import read_environment, resolve_folder
 from boathook.system.programs import find_interpreter_error, find_program, read_first_bytes
 
@@ -295,7 +295,7 @@ def check_remote_hook(hook: Hook, model: str) -> list[Diagnostic]:
     elif isinstance(handler, Prompt) and (missing := _find_missing_library(handler.choose_model(model)[0])):
         message, fix = missing
     elif isinstance(handler, Http) and find_spec("httpx") is None:
-        message, fix = "http hooks need httpx", suggest_extra("http")
+        message, fix = "http hooks need httpx", suggest_packages("http")
     else:
         return []
     return [Diagnostic(hook.path, None, hook.place, ERROR, f"{message}: the hook fails at every event", fix)]
@@ -308,4 +308,4 @@ def _find_missing_library(model: str) -> tuple[str, str] | None:
     else:
         needed = ("httpx", "prompt hooks need httpx", "http")
     library, message, extra = needed
-    return (message, suggest_extra(extra)) if find_spec(library) is None else None
+    return (message, suggest_packages(extra)) if find_spec(library) is None else None
