@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from boathook.core.hook import Hook
     from boathook.process.child import Job
 
-ASK_FLAG = "--ask"
+# The process that asks a model or a server (`remote_hooks`).
+ASK_COMMAND = (sys.executable, "-I", "-S", HOOK_ENTRY, "--ask")
 NO_MODEL = (
     'no model is named for prompt hooks: set model = "provider:name" under [hooks] in your hooks.toml, '
     "or 'model' in the hook"
@@ -112,4 +113,4 @@ def _read_name(text: str) -> str:
 def _ask(job: Job, question: dict[str, object]) -> Job:
     question["timeout"] = compute_ask_seconds(job.timeout)
     stdin = dumps(question).encode("utf-8", "surrogatepass")
-    return job.replace(argv=(sys.executable, "-I", "-S", HOOK_ENTRY, ASK_FLAG), stdin=stdin)
+    return job.replace(argv=ASK_COMMAND, stdin=stdin)

@@ -120,7 +120,8 @@ class Reporter:
 def run_remote_hook() -> int:
     reporter = Reporter()
     try:
-        question = json.loads(sys.stdin.buffer.read())
+        with open(0, "rb", closefd=False) as stream:
+            question = json.loads(stream.read())
         reporter.secrets = tuple(sorted(_find_secrets(question), key=len, reverse=True))
         if (kind := question["type"]) not in _FUNCTIONS:
             raise NoAnswerError(f"a hook of type {kind!r} cannot be asked; the types are {' and '.join(_FUNCTIONS)}")
@@ -136,7 +137,7 @@ def run_remote_hook() -> int:
 
 
 def _ask_server(question: dict[str, Any], reporter: Reporter) -> bytes:
-    httpx = _import_httpx("http hooks")
+    httpx = import_httpx("http hooks")
     url = _parse_url(question["url"])
     # The rest of the URL may be secret, such as the path of a webhook.
     server = f"{url.scheme}://{url.netloc.decode('ascii')}"
@@ -161,8 +162,9 @@ def _ask_server(question: dict[str, Any], reporter: Reporter) -> bytes:
         ) from None
 
 
-def _import_httpx(what: str) -> Any:
-    # Its command line, which is not needed here, takes as long to import as the rest.
+def import_httpx(what: str) -> Any:
+    """Return the library that asks over HTTP, without its command line; NoAnswerError if it is not installed."""
+    # That takes as long to import as the rest.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     try:
         import httpx
@@ -268,7 +270,7 @@ def _ask_model(question: dict[str, Any], reporter: Reporter) -> bytes:
 
 def _ask_provider(protocol: ModelProtocol, name: str, prompt: str, deadline: float, reporter: Reporter) -> bytes:
     """Ask a model over HTTP; a second time, if its answer has another form."""
-    httpx = _import_httpx("prompt hooks")
+    httpx = import_httpx("prompt hooks")
     if protocol.lacks_key(os.environ):
         raise NoAnswerError(f"no API key for {name}: set {protocol.key_variable}")
     headers = {"Content-Type": "application/json", "User-Agent": f"boathook/{__version__}"}

@@ -58,20 +58,28 @@ def spawn_posix(
     close: Sequence[int] = (),
 ) -> int:
     if cwd:
-        # Also if it was deleted, or may not be read.
-        own_folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.chdir(cwd)
-            return spawn_posix(argv, env, "", stdin, stdout, stderr, close)
-        finally:
-            os.fchdir(own_folder)
-            os.close(own_folder)
+        return start_in_folder(cwd, lambda: spawn_posix(argv, env, "", stdin, stdout, stderr, close))
     moves: list[tuple[int, ...]] = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1)]
     moves.append((os.POSIX_SPAWN_DUP2, stderr, 2))
     moves += [(os.POSIX_SPAWN_CLOSE, handle) for handle in close]
     return os.posix_spawn(
         argv[0], list(argv), env, file_actions=moves, setsid=True, setsigmask=(), setsigdef=_RESET_SIGNALS
     )
+
+
+_own_spawn: Spawn = spawn_posix
+
+
+def start_in_folder(cwd: str, start: Callable[[], int]) -> int:
+    """Start a process while this one is in another folder."""
+    # Also if the present folder was deleted, or may not be read.
+    own_folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir(cwd)
+        return start()
+    finally:
+        os.fchdir(own_folder)
+        os.close(own_folder)
 
 
 def can_use_posix(cwd: str) -> bool:
@@ -98,7 +106,13 @@ def prepare_own_process() -> Spawn:
         return spawn_shared
     _take_standard_numbers()
     _close_on_exec()
-    return spawn_posix
+    return _own_spawn
+
+
+def replace_own_spawn(spawn: Spawn) -> None:
+    """Start the processes of a process of the engine's own in another way: see `boathook.warm`."""
+    global _own_spawn
+    _own_spawn = spawn
 
 
 def _take_standard_numbers() -> None:

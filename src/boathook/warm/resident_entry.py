@@ -105,6 +105,9 @@ def _preload() -> "PackLooks | None":
         except ImportError:
             # On musl there is no re2.
             continue
+    from boathook.warm.forked_question import preload_library
+
+    preload_library()
     from boathook.catalog_cache.format import keep_catalogues
     from boathook.warm.stamps import load_stamps_library
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _signal as signal  # pyright: ignore[reportMissingImports]
 import marshal
 import os
-import posix
 import resource
 import socket
 import sys
@@ -18,17 +17,18 @@ from boathook.entry.hook_entry import answer_broken
 from boathook.entry.run_once import read_all
 from boathook.entry.surroundings import EXITED, STARTED
 from boathook.process.reaper import set_caller_process
+from boathook.process.spawn import replace_own_spawn
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.warm.caller_facts import CALLER_LIMITS, LIBRARY_SIGNALS, parse_environment
+from boathook.warm.forked_question import start_hook_process
 from boathook.warm.page_copies import WrittenPages, copy_pages, find_own_pages, map_files, merge_pages
+from boathook.warm.process_state import close_handle, close_other_handles, replace_environment, reset_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_REPORT_BYTES = 1 << 17
 _HANDLES = 7
-# What Python itself ignores in every process.
-_PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class EventInput(Value):
@@ -45,13 +45,10 @@ class EventInput(Value):
 
 def wait_for_event(line: socket.socket, *, can_report: bool) -> None:
     """Wait until the resident hands an event over, answer it, and end."""
-    signal.set_wakeup_fd(-1)
-    _reset_signals()
+    reset_signals()
     own_limits = {which: resource.getrlimit(which) for which in CALLER_LIMITS}
     # Callers of other events, the socket itself: nothing of the resident's is for a hook.
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != line.fileno():
-            _close(int(name))
+    close_other_handles((line.fileno(),))
     written = WrittenPages() if can_report else None
     handles = _receive_event(line)
     body, connection, *streams, process, variables = handles
@@ -81,22 +78,6 @@ def _receive_event(line: socket.socket) -> list[int]:
         map_files()
 
 
-def _close(handle: int) -> None:
-    try:
-        os.close(handle)
-    except OSError:
-        return
-
-
-def _reset_signals() -> None:
-    """Handle signals as a fresh interpreter does whose caller ignores none."""
-    for number in range(1, 65):
-        if number in (signal.SIGKILL, signal.SIGSTOP, *LIBRARY_SIGNALS):
-            continue
-        handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-        signal.signal(number, signal.SIG_IGN if number in _PYTHON_IGNORES else handler)
-
-
 def _take_over(
     taken: list[Any], streams: list[int], process: int, variables: int, own_limits: dict[int, tuple[int, int]]
 ) -> None:
@@ -108,10 +89,11 @@ def _take_over(
     os.chdir(f"/proc/self/fd/{process}/cwd")
     os.close(process)
     os.umask(umask)
-    _replace_environment(parse_environment(variables, locale_name))
+    replace_environment(parse_environment(variables, locale_name))
     os.close(variables)
     time.tzset()
     set_caller_process(pid)
+    replace_own_spawn(start_hook_process)
     for number in ignored:
         if number not in LIBRARY_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
@@ -119,19 +101,6 @@ def _take_over(
     for which, pair in limits:
         if own_limits[which] != pair:
             resource.setrlimit(which, pair)
-
-
-def _replace_environment(env: dict[bytes, bytes]) -> None:
-    # `os.environ` and `boathook.system.locations` look into this very object.
-    known = posix.environ
-    for name in known.keys() - env.keys():
-        posix.unsetenv(name)
-    for name, value in env.items():
-        # The C library takes no variable without a name; Python has it nevertheless.
-        if name:
-            posix.putenv(name, value)
-    known.clear()
-    known.update(env)
 
 
 def _answer_event(args: list[str], event: EventInput, connection: socket.socket, report: Callable[[], None]) -> None:
@@ -144,7 +113,7 @@ def _answer_event(args: list[str], event: EventInput, connection: socket.socket,
                 report()
             # The caller waits until its streams are closed, and the end of a process first frees its memory, which takes a while.
             for stream in range(3):
-                _close(stream)
+                close_handle(stream)
             connection.send(EXITED + bytes((code & 0xFF,)))
         finally:
             # A client that has gone needs no answer.

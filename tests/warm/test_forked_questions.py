@@ -1,0 +1,176 @@
+"""Prompt and http hooks in the warm engine: asked by a fork that has the library in memory, with the same answers as cold."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.scripted_model import ScriptedModel
+from tests.scratch_project import ScratchProject
+from tests.warm.warm_harness import Client, TestResident, is_running, wait_until
+
+EVENT = {"event_type": "pre-tool-call", "session_id": "s", "tool_name": "Shell", "tool_input": {"command": "make"}}
+FLAGS = ("--trust-all", "--host", "native")
+
+
+class SilentServer:
+    """A server on loopback that answers only when it may; it knows which processes have asked, and how they were started."""
+
+    def __init__(self) -> None:
+        self.headers: list[dict[str, str]] = []
+        self.may_answer = threading.Event()
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                server.headers.append(dict(self.headers))
+                server.may_answer.wait(60)
+                body = b'{"decision": "block", "reason": "the server says no"}'
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/hook"
+
+    def close(self) -> None:
+        self.may_answer.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[SilentServer]:
+    made = SilentServer()
+    yield made
+    made.close()
+
+
+def write_hook(project: ScratchProject, **hook: Any) -> None:
+    path = Path(project.path) / ".claude/settings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": "Shell", "hooks": [hook]}]}}))
+
+
+def send_event(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(EVENT).encode())
+    process.stdin.close()
+    process.stdin = None
+
+
+def list_session_members(pid: int) -> list[int]:
+    """Return the processes of other sessions below a process."""
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid and int(fields[3]) == int(name):
+                found.append(int(name))
+    return found
+
+
+def find_question_process(resident: TestResident) -> int:
+    """Return the process that asks: it has a session of its own below a fork of the resident."""
+    forks = Path(f"/proc/{resident.process.pid}/task/{resident.process.pid}/children").read_text().split()
+    return next((pid for fork in forks for pid in list_session_members(int(fork))), 0)
+
+
+@pytest.mark.parametrize("judgement", [{"ok": True}, {"ok": False, "reason": "never on a Friday"}])
+def test_a_prompt_hook_is_answered_as_by_the_cold_path(
+    project: ScratchProject, warm: Client, cold: Client, shared_resident: TestResident, judgement: dict[str, Any]
+) -> None:
+    write_hook(project, type="prompt", prompt="May it?", model="openai-chat:gpt-4o")
+    with ScriptedModel(judgement, judgement) as model:
+        options = {"env": {**warm.environment, **model.environment}}
+        before = shared_resident.count_events()
+        assert warm.run(EVENT, *FLAGS, **options) == cold.run(EVENT, *FLAGS, **options)
+        assert shared_resident.count_events() == before + 1
+    first, second = model.requests
+    assert (first.path, first.body) == (second.path, second.body)
+    assert first.headers == second.headers
+    assert first.headers["authorization"] == "Bearer dummy-openai-key"
+
+
+def test_a_model_that_cannot_be_asked_is_reported_as_by_the_cold_path(
+    project: ScratchProject, warm: Client, cold: Client
+) -> None:
+    write_hook(project, type="prompt", prompt="May it?", model="openai-chat:gpt-4o")
+    # No key, and an address at which nothing listens.
+    for variables in ({}, {"OPENAI_API_KEY": "dummy-openai-key", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}):
+        options = {"env": {**warm.environment, "NO_PROXY": "*", **variables}}
+        answers = [client.run(EVENT, *FLAGS, **options) for client in (warm, cold)]
+        assert answers[0] == answers[1]
+        assert b"openai-chat:gpt-4o" in answers[0][1] + answers[0][2]
+
+
+def test_the_process_that_asks_is_a_fork_with_the_variables_of_its_caller_only(
+    project: ScratchProject, resident: TestResident, patient_client: str, server: SilentServer
+) -> None:
+    write_hook(
+        project, type="http", url=server.url, headers={"X-Own": "$FIRST-$SECOND"}, allowedEnvVars=["FIRST", "SECOND"]
+    )
+    client = Client(project, patient_client)
+    started = []
+    for name in ("FIRST", "SECOND"):
+        options = {"env": {**client.environment, "NO_PROXY": "*", name: "mine"}}
+        started.append(client.start(*FLAGS, **options))
+        send_event(started[-1])
+        wait_until(lambda: len(server.headers) == len(started), "a question")
+    pid = find_question_process(resident)
+    # An interpreter of its own would have another command line.
+    command_line = Path(f"/proc/{resident.process.pid}/cmdline").read_bytes()
+    assert Path(f"/proc/{pid}/cmdline").read_bytes() == command_line
+    # Its only socket is the connection to the server: none of the resident's.
+    sockets = [link for link in Path(f"/proc/{pid}/fd").iterdir() if os.readlink(link).startswith("socket:")]
+    assert len(sockets) == 1
+    assert os.getsid(pid) == pid
+    server.may_answer.set()
+    for process in started:
+        out, err = process.communicate()
+        assert b"the server says no" in out + err
+    assert [headers["X-Own"] for headers in server.headers] == ["mine-", "-mine"]
+
+
+def test_a_question_ends_with_its_timeout_and_with_its_client(
+    project: ScratchProject, resident: TestResident, patient_client: str, server: SilentServer
+) -> None:
+    client = Client(project, patient_client)
+    options = {"env": {**client.environment, "NO_PROXY": "*"}}
+    write_hook(project, type="http", url=server.url, timeout=2)
+    code, out, err = client.run(EVENT, *FLAGS, **options)
+    assert code == 0, "an http hook that does not answer is reported, and blocks nothing"
+    assert b"did not answer within" in out + err
+    wait_until(lambda: not find_question_process(resident), "the end of a question that took too long")
+
+    write_hook(project, type="http", url=server.url, timeout=50)
+    process = client.start(*FLAGS, **options)
+    send_event(process)
+    wait_until(lambda: len(server.headers) == 2, "the question")
+    pid = find_question_process(resident)
+    assert pid
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    wait_until(lambda: not is_running(pid), "the end of a question whose client was ended")
