@@ -236,7 +236,9 @@ def test_a_typing_error_in_a_match_is_an_error_when_the_tools_are_known(match):
         with pytest.raises(BridgeError, match=r"did you mean 'write_note'\?") as raised:
             toy.check_names(["bash", "write_note"])
         assert re.search(rf"guard_it' \(.*test_attachment.py:\d+\) .*: '{re.escape(match)}'", str(raised.value))
-    assert f"write match='/^{match.split('|')[0]}$/'" in raised.value.fix
+    # The name that has the mistake.
+    name = match.split("|")[-1]
+    assert f"another agent has a tool '{name}', write match='/^{name}$/'" in raised.value.fix
 
 
 @pytest.mark.parametrize("match", ["write_note", "write_*", "Shell", "Bash", "/note$/", "bash|other", "*", "Todo"])
@@ -316,3 +318,17 @@ def test_no_hooks_at_all_are_a_warning(caplog, project):
     for message, fix in zip(caplog.messages, fixes, strict=True):
         assert "no hooks are attached to toy, so nothing is guarded" in message
         assert fix in message
+
+
+def test_hooks_are_covered_only_if_every_file_hook_of_the_other_attachment_runs(project, tmp_path):
+    project.write_hook("own")
+    project.write_hook("guard", scope="project")
+    other = tmp_path / "other"
+    other.mkdir()
+    here, elsewhere, again = (attach("toy", work_dir=folder) for folder in (project.path, other, project.path))
+    assert {hook.name for hook in here.hooks.stack.engine.catalog.hooks} == {"own", "guard"}
+    assert {hook.name for hook in elsewhere.hooks.stack.engine.catalog.hooks} == {"own"}
+    assert again.covers_hooks_of(here)
+    assert not elsewhere.covers_hooks_of(here)
+    assert not here.covers_hooks_of(elsewhere)
+    assert here.covers_hooks_of(attach("toy", Hooks()))

@@ -1322,6 +1322,19 @@ def test_each_hook_may_send_a_subagent_back_a_few_times(do, hooks):
     assert do(child, "stop", "a hole").reason == "deeper"
 
 
+def test_the_reason_of_a_file_hook_that_may_refuse_no_more_is_known_for_agents_and_subagents(do, hooks, project):
+    project.write_hook("gate", fields={"trigger": "pre-agent-turn-stop"}, script="#!/bin/sh\necho no >&2\nexit 2\n")
+    project.write_hook("deep", fields={"trigger": "post-subagent"}, script="#!/bin/sh\necho deeper >&2\nexit 2\n")
+    hooks.load(project.path)
+    run = hooks.run()
+    do(run, "prompt", "go")
+    child = run.child("helper", "dig")
+    do(child, "prompt", "dig")
+    for one, reason in ((child, "deeper"), (run, "no")):
+        outcomes = [do(one, "stop", "done") for _ in range(4)]
+        assert [(outcome.proceeds, outcome.lifted) for outcome in outcomes] == [(False, ())] * 3 + [(True, (reason,))]
+
+
 def test_a_refused_subagent_has_the_reason(do, hooks):
     hooks.subagent_start(lambda _: Outcome.block("no helpers"))
     outcome = do(hooks.run().child("helper"), "prompt", "dig")

@@ -52,7 +52,7 @@ def read_to_end(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("max_files", [0, 64, 256, 1024, 1 << 30, resource.RLIM_INFINITY])
 def test_places_of_strangers_leave_files_for_others(max_files: int) -> None:
-    count = protocol.find_max_strangers(max_files)
+    count = protocol.find_max_untrusted(max_files)
     assert 10 <= count <= 500
     if max_files >= 64:
         # Those of one round are open as well.
@@ -64,7 +64,7 @@ def test_a_crowd_without_the_token_locks_no_reader_out(
     page: ServedPage, beginning: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each of the crowd is a file of this process, too, and would have to wait for a place to connect.
-    monkeypatch.setattr(protocol, "MAX_STRANGERS", 20)
+    monkeypatch.setattr(protocol, "MAX_UNTRUSTED", 20)
     with ExitStack() as stack, page.follow() as stream:
         for _ in range(60):
             stack.enter_context(connect(page, BEGINNINGS[beginning]))
@@ -76,7 +76,7 @@ def test_a_crowd_without_the_token_locks_no_reader_out(
 def test_a_connection_without_the_token_is_closed_after_a_while(
     page: ServedPage, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(protocol, "STRANGER_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "UNTRUSTED_SECONDS", 0.2)
     for text in BEGINNINGS.values():
         with connect(page, text) as connection:
             read_to_end(connection)
@@ -86,7 +86,7 @@ def test_a_connection_without_the_token_is_closed_after_a_while(
 
 def test_a_connection_that_has_shown_the_token_stays(page: ServedPage, monkeypatch: pytest.MonkeyPatch) -> None:
     # Long enough to send a request also on a busy machine.
-    monkeypatch.setattr(protocol, "STRANGER_SECONDS", 3.0)
+    monkeypatch.setattr(protocol, "UNTRUSTED_SECONDS", 3.0)
     request = f"GET {DATA} HTTP/1.1\r\nHost: {page.host}\r\nAuthorization: Bearer {page.token}\r\n\r\n"
     with connect(page, request) as known, connect(page, "") as stranger:
         assert known.recv(1 << 10).startswith(b"HTTP/1.1 200")

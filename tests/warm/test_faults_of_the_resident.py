@@ -543,7 +543,7 @@ def test_a_resident_with_more_callers_than_it_can_accept_is_not_replaced(tmp_pat
     with contextlib.suppress(BlockingIOError):
         while True:
             waiting.append(connect_socket(folder, "boot0000-1.socket"))
-    accepting = threading.Thread(target=_answer_later, args=(listener,))
+    accepting = threading.Thread(target=_answer_after, args=(listener, waiting))
     accepting.start()
     assert not has_place(folder, "boot0000-1.socket")
     accepting.join()
@@ -553,18 +553,17 @@ def test_a_resident_with_more_callers_than_it_can_accept_is_not_replaced(tmp_pat
     os.close(folder)
 
 
-def _answer_later(listener: socket.socket) -> None:
-    """Be busy for a moment, and then answer until a caller asks something."""
+def _answer_after(listener: socket.socket, waiting: list[socket.socket]) -> None:
+    """Be busy for a moment, then leave those alone who wait and say nothing, and answer the next one."""
     time.sleep(0.3)
     listener.settimeout(PATIENCE_SECONDS)
-    while True:
-        connection, _ = listener.accept()
-        with connection:
-            connection.settimeout(0.1)
-            with contextlib.suppress(TimeoutError):
-                if connection.recv(256):
-                    connection.send(b"{}")
-                    return
+    for _ in waiting:
+        listener.accept()[0].close()
+    connection, _ = listener.accept()
+    with connection:
+        connection.settimeout(PATIENCE_SECONDS)
+        assert connection.recv(256)
+        connection.send(b"{}")
 
 
 def test_it_ends_when_hooks_toml_changes_and_the_event_is_answered_by_the_new_rules(project, own_client, resident):

@@ -190,9 +190,9 @@ class _Command(asyncio.SubprocessProtocol):
 
 async def _run_shell(args: Mapping[str, Any], workplace: Workplace) -> str:
     """Run a command; if it times out or is cancelled, kill it and everything it started."""
-    text, mark, reaper = _read_text(args, "command"), ProcessMark(), Reaper(exclusive=False)
+    command_line, mark, reaper = _read_text(args, "command"), ProcessMark(), Reaper(exclusive=False)
     reaper.enter(mark)
-    starting = asyncio.ensure_future(_start_command(text, workplace, mark))
+    starting = asyncio.ensure_future(_start_command(command_line, workplace, mark))
     try:
         _, command, _ = await asyncio.shield(starting)
         await asyncio.wait_for(command.closed.wait(), _SHELL_TIMEOUT_SECONDS)

@@ -60,7 +60,7 @@ class BridgeOptions(TypedDict, total=False):
     allow_unguarded: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Attachment:
     """Hooks for the agents of a framework, with the options that all bridges have. It serves many runs at once."""
 
@@ -76,10 +76,10 @@ class Attachment:
     # Names that were reported as not being a tool: another agent with the same hooks may have them.
     _reported: set[str] = field(default_factory=set, init=False)
     # The hooks when it was last reported which of them never run, and what was reported.
-    _checked_stacks: list[Stack] = field(default_factory=list, init=False)
+    _checked_stack: Stack | None = field(default=None, init=False)
     _reported_hooks: set[tuple[int | str, str]] = field(default_factory=set, init=False)
-    # Filled when the first run was made, and the number of hooks was reported.
-    _has_reported_count: list[bool] = field(default_factory=list, init=False)
+    # Since the first run was made.
+    _has_reported_count: bool = field(default=False, init=False)
     # Tools of agents that were checked, and the hooks at that time.
     _checked_tools: dict[tuple[str, ...], Stack] = field(default_factory=dict, init=False)
 
@@ -137,11 +137,12 @@ class Attachment:
                 continue
             if not any(match(ToolContext(kind, naming.name, naming=naming)) for naming in namings):
                 names = list_exact_names(match.pattern)
-                slips = [tool for tool in sorted(unnamed) for name in names if is_typing_error(name, tool)]
+                slips = [(name, tool) for tool in sorted(unnamed) for name in names if is_typing_error(name, tool)]
                 message = f"{layer.description} matches no tool of this agent: '{match.pattern}'"
                 if slips:
-                    other = f"If another agent has a tool of this name, write match='/^{names[0]}$/'"
-                    raise BridgeError(message, fix=f"{ask_if_meant(slips[0])} {other}")
+                    name, tool = slips[0]
+                    other = f"If another agent has a tool '{name}', write match='/^{name}$/'"
+                    raise BridgeError(message, fix=f"{ask_if_meant(tool)} {other}")
                 known = [name for naming in namings for name in naming.names]
                 nears = filter(None, (find_near_word(name, known) for name in names))
                 hint = "".join(f" Did you mean '{near}'?" for near in list(nears)[:1])
@@ -151,9 +152,9 @@ class Attachment:
     def _report_idle_hooks(self) -> None:
         """Log each hook that can never run in this framework, once; hooks may also be added later."""
         stack = self.hooks.stack
-        if self._checked_stacks and self._checked_stacks[0] is stack:
+        if self._checked_stack is stack:
             return
-        self._checked_stacks[:] = [stack]
+        self._checked_stack = stack
         for key, name, event in _list_idle_hooks(stack, MISSING_EVENTS[self.framework]):
             if (key, event) not in self._reported_hooks:
                 self._reported_hooks.add((key, event))
@@ -165,7 +166,7 @@ class Attachment:
         """Log once how many hooks are attached and from where, at the first run, because hooks may be added until then."""
         if self._has_reported_count:
             return
-        self._has_reported_count.append(True)
+        self._has_reported_count = True
         stack, engine = self.hooks.stack, self.hooks.stack.engine
         file_hooks = [hook for hook in engine.catalog.hooks if hook.state == ARMED] if engine is not None else []
         if stack.layers or file_hooks:
@@ -183,13 +184,11 @@ class Attachment:
         if any(_share_hooks(self.hooks, other.hooks) for other in others if other is not self):
             raise BridgeError("the same hooks are attached twice, so that they would run twice", fix=fix)
 
-    def has_hooks_of(self, other: Attachment) -> bool:
+    def covers_hooks_of(self, other: Attachment) -> bool:
         """Whether all hooks of another attachment run if this one takes its place."""
         mine, theirs = self.hooks.stack, other.hooks.stack
         known = {id(layer) for layer in mine.layers}
-        return all(id(layer) in known for layer in theirs.layers) and (
-            theirs.engine is None or _share_file_hooks(mine.engine, theirs.engine)
-        )
+        return all(id(layer) in known for layer in theirs.layers) and _covers_file_hooks(mine.engine, theirs.engine)
 
     def refuse_unguarded(self, tools: Iterable[str]) -> None:
         """Raise BridgeError for tools whose calls the bridge cannot see, unless the user accepts that."""
@@ -291,6 +290,14 @@ def _share_file_hooks(one: Engine | None, other: Engine | None) -> bool:
     mine, theirs = ({hook.identity for hook in each.catalog.hooks} for each in (one, other))
     # The same project, too: it may have hooks later.
     return bool(mine & theirs) or one.catalog.projects == other.catalog.projects
+
+
+def _covers_file_hooks(one: Engine | None, other: Engine | None) -> bool:
+    if one is None or other is None:
+        return other is None
+    mine, theirs = ({hook.identity for hook in each.catalog.hooks} for each in (one, other))
+    # A project without hooks may have some later.
+    return theirs <= mine and one.catalog.projects == other.catalog.projects
 
 
 def _log_message(text: str) -> None:

@@ -59,7 +59,7 @@ def guard(agent: _AgentT, hooks: Hooks | None = None, **options: Unpack[BridgeOp
     if not isinstance(agent, Agent):
         raise BridgeError(f"guard takes an Agent of openai-agents, not {type(agent).__name__}", fix="guard(agent)")
     attachment, earlier = attach("openai-agents", hooks, **options), _find_guard(agent)
-    if earlier is not None and not attachment.has_hooks_of(earlier.attachment):
+    if earlier is not None and not attachment.covers_hooks_of(earlier.attachment):
         message = f"hooks are attached twice: the agent {agent.name} is guarded already, and those hooks would not run"
         raise BridgeError(message, fix="call guard(agent) once, and hooks.include(…) to add other hooks")
     runner = get_default_agent_runner()

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
 # How every suggestion begins.
 DID_YOU_MEAN = "did you mean"
+# If two words are this similar, one of them is probably a typing error.
+STRICT_CUTOFF = 0.8
 # In shorter words, one other letter makes another word.
 _SHORTEST_SLIP = 4
 

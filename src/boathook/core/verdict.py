@@ -327,7 +327,7 @@ class Verdict(Value):
     @property
     def lifted(self) -> tuple[str, ...]:
         """Return the reasons of hooks whose refusal of a stop had no effect, because of its limits."""
-        if self.event.kind is not PRE_STOP or self.decision >= Decision.BLOCK:
+        if self.event.kind not in STOP_KINDS or self.decision >= Decision.BLOCK:
             return ()
         return tuple(text for run in self.runs if run.outcome.is_blocked for text in run.outcome.reasons)
 

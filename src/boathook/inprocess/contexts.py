@@ -391,6 +391,9 @@ class RefusalCounts:
     __slots__ = ()
     if TYPE_CHECKING:
         block_count: int
+        # The reasons of hooks whose refusal has no effect any more.
+        lifted: tuple[str, ...]
+        # Who refused in this turn, once for each time: `count_refusals` reads it. Pass it on with the next stop of the turn.
         refused_by: tuple[int | str, ...]
 
     @property
@@ -410,6 +413,12 @@ class RefusalCounts:
         changed: Self = dataclasses.replace(context, refused_by=(*self.refused_by, *who))
         return changed
 
+    def note_lifted(self, *reasons: str) -> Self:
+        """Return the context with the reasons of refusals that have no effect."""
+        context: Any = self
+        changed: Self = dataclasses.replace(context, lifted=(*self.lifted, *reasons)) if reasons else context
+        return changed
+
 
 @dataclass(frozen=True, slots=True)
 class StopContext(RefusalCounts, Context[StateT]):
@@ -419,9 +428,7 @@ class StopContext(RefusalCounts, Context[StateT]):
     step_count: int = 0
     final_message: str | None = None
     block_count: int = 0
-    # The reasons of hooks whose refusal has no effect any more.
     lifted: tuple[str, ...] = ()
-    # Who refused in this turn, once for each time: `count_refusals` reads it. Pass it on with the next stop of the turn.
     refused_by: tuple[int | str, ...] = field(default=(), repr=False)
 
     EVENT_FIELDS: ClassVar[_EventFields] = (
@@ -457,8 +464,7 @@ class StopContext(RefusalCounts, Context[StateT]):
     def apply_verdict(self, verdict: Verdict) -> Self:
         """Return the context with what file hooks added, and with their refusals that have no effect."""
         # Slots make a new class, which a bare super() does not find.
-        context = super(StopContext, self).apply_verdict(verdict)
-        return dataclasses.replace(context, lifted=(*self.lifted, *verdict.lifted)) if verdict.lifted else context
+        return super(StopContext, self).apply_verdict(verdict).note_lifted(*verdict.lifted)
 
 
 def _make_message(text: str | None) -> dict[str, str] | None:
@@ -570,7 +576,6 @@ class SubagentContext(RefusalCounts, Context[StateT]):
     task: str = ""
     result: str | None = None
     block_count: int = 0
-    # As of a stop of the agent itself.
     lifted: tuple[str, ...] = ()
     refused_by: tuple[int | str, ...] = field(default=(), repr=False)
 
@@ -587,6 +592,10 @@ class SubagentContext(RefusalCounts, Context[StateT]):
     def on_stop(cls, name: str, task: str = "", **fields: Unpack[SubagentFields[StateT]]) -> Self:
         """Make the context of a subagent that has finished."""
         return cls(SPELLINGS["post-subagent"], name, task=task, **fields)
+
+    def apply_verdict(self, verdict: Verdict) -> Self:
+        """Return the context with what file hooks added, and with their refusals that have no effect."""
+        return super(SubagentContext, self).apply_verdict(verdict).note_lifted(*verdict.lifted)
 
 
 @dataclass(frozen=True, slots=True)

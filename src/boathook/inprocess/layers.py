@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 import logging
 from collections.abc import Callable
@@ -234,8 +233,7 @@ def limit_refusals(layer: Layer, opinion: Outcome, context: Context) -> tuple[Ou
         message += f"the hook's reason: {opinion.reason}"
     else:
         return opinion, context.note_refusal(id(layer))
-    lifted = (*context.lifted, opinion.reason)
-    return NOTHING, dataclasses.replace(context.add_message(message), lifted=lifted)
+    return NOTHING, context.add_message(message).note_lifted(opinion.reason)
 
 
 def read_failure(name: str, error: BaseException) -> Exception:

@@ -9,7 +9,7 @@ from typing import Any
 
 from boathook.core.event import EventKind
 from boathook.core.matcher import Matcher, Pattern, compile_pattern
-from boathook.core.near_words import DID_YOU_MEAN, ask_if_meant, find_near_word
+from boathook.core.near_words import DID_YOU_MEAN, STRICT_CUTOFF, ask_if_meant, find_near_word
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.errors import ConfigError, HookError
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_canonical_name
@@ -17,8 +17,6 @@ from boathook.inprocess.contexts import Context
 from boathook.inprocess.event_names import EventName, find_event
 
 _LOGGER = logging.getLogger("boathook")
-# If two words are this similar, one of them is probably a typing error.
-_NEAR = 0.8
 _REGEX_FLAGS = ("i", "m", "s")
 # Signs that mean something in patterns of other kinds.
 _NOT_IN_NAMES = frozenset("?[]{}()^$+\\,;<>=!\"'\n\t")
@@ -163,7 +161,7 @@ def _report_near_tool(pattern: str, name: str) -> None:
     """Log that a name is almost one of file hooks; those begin with a capital letter, as tools of programs rarely do."""
     if not name[0].isupper() or "*" in name or name in TOOL_INPUT_KEYS:
         return
-    near = find_near_word(name, TOOL_INPUT_KEYS, _NEAR)
+    near = find_near_word(name, TOOL_INPUT_KEYS, STRICT_CUTOFF)
     if near and find_canonical_name(name) == name:
         _LOGGER.warning("match='%s': no tool is called '%s' in file hooks; %s", pattern, name, ask_if_meant(near))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boathook.core.event import HOST_GUESS, HOST_KEYS, HOST_TOOL
-from boathook.core.near_words import ask_if_meant, find_near_word
+from boathook.core.near_words import STRICT_CUTOFF, ask_if_meant, find_near_word
 from boathook.errors import ConfigError
 from boathook.hosts.tool_calls import find_key_conflict, restore_input, translate_call
 from boathook.hosts.tool_names import TOOL_INPUT_KEYS, find_aliases, find_canonical_name, list_known_tools
@@ -16,8 +16,6 @@ from boathook.inprocess.tool_guess import KeyNames, find_known_keys, guess_tool,
 
 _LOGGER = logging.getLogger("boathook")
 _MAX_FOUND = 1024
-# If two words are this similar, one of them is probably a typing error.
-_NEAR = 0.8
 _KEY_EXAMPLE = '{"cmd": "command"}'
 _EXAMPLES = {"names": '{"bash": "Shell"}', "arguments": '{"bash": {"cmd": "command"}}'}
 
@@ -101,7 +99,7 @@ class NameMap:
         # Each map by itself: a tool that is right in one of them may be wrong in the other.
         for option, mapped in (("names", self._names), ("arguments", self._arguments)):
             for name in sorted(mapped.keys() - names):
-                near = find_near_word(name, sorted(names - mapped.keys()), _NEAR)
+                near = find_near_word(name, sorted(names - mapped.keys()), STRICT_CUTOFF)
                 if near:
                     raise ConfigError(f"{option}= has '{name}', which is not a tool of the agent; {ask_if_meant(near)}")
         return tuple(sorted({*self._names, *self._arguments} - names))
@@ -149,7 +147,7 @@ class NameMap:
         maps = [mapped for mapped in (self._names, self._arguments) if name in mapped]
         # A copy, because calls in other threads take names out meanwhile.
         unused = sorted(each for each in tuple(self._unused) if not any(each in mapped for mapped in maps))
-        near = find_near_word(name, unused, _NEAR) if unused else ""
+        near = find_near_word(name, unused, STRICT_CUTOFF) if unused else ""
         if near:
             self._unused.discard(near)
             _LOGGER.warning(
@@ -210,7 +208,7 @@ def _check_map(where: str, values: Any) -> dict[str, Any]:
 
 def _refuse_key(where: str, tool: str, theirs: str, ours: str, *, is_certain: bool) -> None:
     known = TOOL_INPUT_KEYS[tool]
-    near = find_near_word(ours, known, _NEAR)
+    near = find_near_word(ours, known, STRICT_CUTOFF)
     fix = ask_if_meant(near) if near else f"its keys are {', '.join(known)}"
     if theirs in known:
         fix = f"your own key comes first: write {{'{ours}': '{theirs}'}}"
@@ -230,7 +228,7 @@ def _check_target(name: str, target: str) -> str:
         )
     if tool != target or tool in TOOL_INPUT_KEYS:
         return tool
-    near = find_near_word(target, list_known_tools(), _NEAR)
+    near = find_near_word(target, list_known_tools(), STRICT_CUTOFF)
     if near:
         raise ConfigError(f"names= maps '{name}' to '{target}', which file hooks do not know; {ask_if_meant(near)}")
     return target

@@ -30,7 +30,7 @@ from boathook.ledger.writer import make_timestamp
 from boathook.page.page_facts import name_agent
 from boathook.page.parts import make_copied_command, make_project_command, make_show_command
 from boathook.page.record_index import RecordRow
-from boathook.permits.unlock import describe_pause, read_unlock_end
+from boathook.permits.unlock import UNLOCK_FILE, describe_pause, read_unlock_end
 from boathook.permits.waiting_questions import describe_waiting_call
 from boathook.process.sessions import Sessions
 from boathook.sources.hooks_toml import read_hooks_toml
@@ -286,17 +286,17 @@ def find_missing_setup(context: PageContext) -> Iterator[Need]:
 def find_pauses(context: PageContext) -> Iterator[Need]:
     end = read_unlock_end(context.state)
     if end:
-        title = "Self-protection is paused"
-        yield Need(
-            PAUSE, title, describe_pause(end), make_copied_command("unlock", "--end"), make_timestamp(time.time())
-        )
+        command, since = make_copied_command("unlock", "--end"), _find_file_time(f"{context.state}/{UNLOCK_FILE}")
+        yield Need(PAUSE, "Self-protection is paused", describe_pause(end), command, since)
 
 
 def find_settings_mistakes(context: PageContext) -> Iterator[Need]:
     """Yield the errors of the user's hooks.toml: what they hide counts as the strictest that it may have said."""
     config = locate(context.project, state=context.given_state).config
-    errors = (one for one in read_hooks_toml(f"{config}/hooks.toml", USER).diagnostics if one.level == DIAGNOSTIC_ERROR)
-    for one in errors if config else ():
+    diagnostics = read_hooks_toml(f"{config}/hooks.toml", USER).diagnostics if config else ()
+    for one in diagnostics:
+        if one.level != DIAGNOSTIC_ERROR:
+            continue
         text = _add_advice(f"{one.position}: {one.message}", one.fix)
         title = f"hooks.toml has a mistake{f' at {one.key}' if one.key else ''}"
         yield Need(SETTINGS, title, text, make_project_command(context.project, "check"), _find_file_time(one.path))

@@ -147,7 +147,7 @@ def make_server(context: PageContext) -> Server:
 
     from boathook.page.page_protocol import MAX_PENDING_CONNECTIONS, PageProtocol
 
-    protocol: Any = partial(PageProtocol, strangers={})
+    protocol: Any = partial(PageProtocol, untrusted={})
     app: Any = RequestCheck(make_app(context), context.origin, context.is_token, context.note_reader)
     # No log of requests, and nothing in an answer that names the server. `RequestCheck` knows HTTP alone, so that there are no
     # web sockets and no messages about the start and the end.

@@ -165,7 +165,7 @@ class PersonAsker:
         # Hooks that were asked after the first objection have taken their time, and the person is asked now.
         question, seconds = question.replace(time=time.time()), max(0.0, end - time.monotonic())
         waiting = WaitingQuestion(question.id, question, own.pid, own.start, question.time + seconds)
-        wait = _Wait(self._state, (self._settings, self._read_settings), waiting)
+        wait = _Wait(self._state, self._settings, self._read_settings, waiting)
         problem, signals = "", _FirstSignal()
         try:
             try:
@@ -196,9 +196,11 @@ class PersonAsker:
 class _Wait:
     """One question: its file, its socket and its records."""
 
-    def __init__(self, state: str, settings: tuple[Settings, Callable[[], Settings]], waiting: WaitingQuestion) -> None:
+    def __init__(
+        self, state: str, settings: Settings, read_settings: Callable[[], Settings], waiting: WaitingQuestion
+    ) -> None:
         self._state, self._waiting = state, waiting
-        self._settings, self._read_settings = settings
+        self._settings, self._read_settings = settings, read_settings
         self._socket: AnswerSocket | None = None
         self._begun, self._end, self._caller = 0.0, 0.0, find_caller_process()
         self._result, self._is_asked = "", False

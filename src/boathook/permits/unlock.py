@@ -11,7 +11,7 @@ from boathook.ledger.writer import Ledger, make_local_record, make_timestamp
 from boathook.system.files import FileError, is_private, read_regular, write_private
 
 MAX_UNLOCK_SECONDS = 8 * 60 * 60
-_FILE_NAME = "unlocked.json"
+UNLOCK_FILE = "unlocked.json"
 _MAX_BYTES = 1 << 10
 
 
@@ -21,7 +21,7 @@ def read_unlock_end(state: str) -> float:
     A file that cannot be read, belongs to somebody else, is open to others, names a time that no command would
     write, or has no record in the ledger, is not a pause.
     """
-    path = f"{state}/{_FILE_NAME}"
+    path = f"{state}/{UNLOCK_FILE}"
     try:
         status = os.lstat(path)
         data = json.loads(read_regular(path, _MAX_BYTES))
@@ -53,7 +53,7 @@ def write_unlock(state: str, seconds: float) -> float:
     # First the record: without it, the file is not a pause.
     place = Ledger(state).append_required(record)
     fields = {"begin": begin, "end": end, "record": place.to_text()}
-    write_private(f"{state}/{_FILE_NAME}", json.dumps(fields).encode())
+    write_private(f"{state}/{UNLOCK_FILE}", json.dumps(fields).encode())
     return end
 
 
@@ -61,7 +61,7 @@ def remove_unlock(state: str) -> bool:
     """End a pause; return whether there was one."""
     had_pause = bool(read_unlock_end(state))
     try:
-        os.unlink(f"{state}/{_FILE_NAME}")
+        os.unlink(f"{state}/{UNLOCK_FILE}")
     except FileNotFoundError:
         return False
     return had_pause
