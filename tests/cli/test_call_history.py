@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from datetime import datetime
 
 import pytest
 
 from boathook.assembly import load_catalog
+from boathook.cli import call_history
 from boathook.cli.call_history import CallHistory, HookRuns, describe_failures, describe_runs
 from boathook.cli.show import pick_fields
 from boathook.core.event import find_kind
@@ -29,14 +29,13 @@ def _record(here, *runs, command="ls", days=0.0, **fields):
 
 @pytest.fixture
 def load(project, monkeypatch):
-    """Return the hooks of the project by their names; their files were written 40 days ago."""
+    """Return the hooks of the project by their names; their files were changed 40 days ago."""
+    monkeypatch.setattr(call_history, "find_file_change", lambda _: time.time() - 40 * DAY)
     for name, value in project.variables.items():
         monkeypatch.setenv(name, value)
 
     def load_hooks(records):
         hooks = {hook.name: hook for hook in load_catalog(project.path, trust_all=True).hooks}
-        for hook in hooks.values():
-            os.utime(hook.path, (time.time() - 40 * DAY,) * 2)
         return hooks, CallHistory(records(hooks), (str(project.path),), KINDS)
 
     return load_hooks

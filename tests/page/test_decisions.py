@@ -17,6 +17,7 @@ from boathook.core.permit import Objection, Question
 from boathook.core.waiting_question import WaitingQuestion
 from boathook.errors import ConfigError
 from boathook.hosts.setup import list_setups
+from boathook.page import person_check
 from boathook.page.decision_routes import DECISION_ROUTES
 from boathook.page.decision_rows import DECISION_ROWS
 from boathook.page.page_server import LOOPBACK
@@ -290,6 +291,24 @@ def test_a_terminal_that_is_gone_shows_no_code_and_nothing_can_be_decided(monkey
     check = PersonCheck("/nowhere", Settings, Gone(""))
     with pytest.raises(ConfigError, match="closed"):
         check.begin(PageDecision("Do it", (), "", lambda _: DecisionResult(is_done=True, message="")))
+
+
+@pytest.mark.parametrize("factor", ["totp", "askpass"])
+def test_a_factor_that_is_removed_before_the_answer_decides_nothing(
+    project: ScratchProject, monkeypatch: pytest.MonkeyPatch, factor: str
+) -> None:
+    monkeypatch.setattr(person_check, "find_factor_problem", lambda *_: "")
+    settings, done = [Settings(factor=factor)], []
+
+    def run(code: str) -> DecisionResult:
+        done.append(code)
+        return DecisionResult(is_done=True, message="")
+
+    check = PersonCheck(str(project.state), lambda: settings[0], ShownLines())
+    begun = check.begin(PageDecision("Do it", (), "", run, is_passed_on=True))
+    settings[0] = Settings()
+    assert "the second factor was removed in the meantime" in check.finish(begun["id"], "anything").message
+    assert done == []
 
 
 def test_an_app_that_is_chosen_and_not_connected_decides_nothing(project: ScratchProject) -> None:

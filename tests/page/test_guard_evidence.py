@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from boathook.page.needs import list_needs
+from boathook.ledger.writer import make_timestamp
+from boathook.page.needs import FAILING, list_needs
 from boathook.page.now_screen import list_agents
 from tests.page.made_ledger import make_record, write_records
 from tests.page.recorded_calls import call
@@ -72,6 +73,34 @@ def test_a_run_before_a_guard_was_changed_does_not_count_for_it(project: Scratch
     assert [found[key] for key in ("state", "fired", "fired_before")] == ["active", 0, 1]
     assert "active, no run since it was changed" in html
     assert "1 run before it was changed, last " in html
+
+
+def test_a_run_before_its_script_was_replaced_does_not_count_for_a_guard(project: ScratchProject) -> None:
+    project.run("install", "claude", "--yes")
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell}"})
+    call(project, "pwd")
+    folder = project.config / "hooks/guard"
+    later = time.time() + 2
+    script = next((folder / "scripts").iterdir())
+    script.write_text("#!/bin/sh\n# It does nothing.\n")
+    os.utime(script, (later, later))
+    with serve_context() as page:
+        found = show_guard(page, "guard")
+    assert [found[key] for key in ("fired", "fired_before")] == [0, 1]
+
+
+def test_a_guard_that_was_replaced_by_an_older_file_has_no_run(project: ScratchProject) -> None:
+    project.run("install", "claude", "--yes")
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell}"})
+    call(project, "pwd")
+    path = project.config / "hooks/guard/HOOK.md"
+    with serve_context() as page:
+        # As `cp -p` and `tar` do it; a moment later, because the kernel counts in steps.
+        time.sleep(0.05)
+        path.write_text(path.read_text().replace("Shell", "Shell, pattern: force"))
+        os.utime(path, (1, 1))
+        found = show_guard(page, "guard")
+    assert [found[key] for key in ("fired", "fired_before")] == [0, 1]
 
 
 def test_a_run_of_another_hook_of_the_same_name_does_not_count(project: ScratchProject, tmp_path: Path) -> None:
@@ -144,3 +173,21 @@ def test_a_guard_without_a_run_is_not_shown_as_if_it_were_proven(project: Scratc
     cells = re.findall(r'<span class="state (\w+)"[^>]*>([^<]*)<', html)
     assert ("unproven", "active, no run recorded") in cells
     assert "active" not in dict(cells)
+
+
+def test_a_guard_that_fails_in_one_agent_only_needs_a_person(project: ScratchProject) -> None:
+    project.run("install", "claude", "--yes")
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell}"})
+    run = {**make_record()["hooks"][0], "hook": "guard", "path": str(project.config / "hooks/guard/HOOK.md")}
+    after = time.time() + 5
+    agents = [("claude", "ok"), ("codex", "failed"), ("claude", "ok")] * 20
+    records = [
+        make_record(at, host=host, time=make_timestamp(after + at), hooks=[{**run, "status": status}])
+        for at, (host, status) in enumerate(agents)
+    ]
+    write_records(project.state, records)
+    with serve_context() as page:
+        [need] = [need for need in list_needs(page.context) if need.kind == FAILING]
+        screen = page.show("hook", name="guard").text
+    assert need.text.startswith("It failed in every recorded run in Codex CLI (20 runs)")
+    assert "fails in Codex CLI (20 of 20)" in screen

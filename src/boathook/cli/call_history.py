@@ -12,9 +12,10 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
-from boathook.cli.record_text import describe_tool_input, is_of_doctor
+from boathook.cli.record_text import describe_tool_input, is_of_doctor, name_agent
 from boathook.cli.show import cut_text, format_count
 from boathook.core.event import Event, EventKind
 from boathook.core.hook import USER, Hook
@@ -25,19 +26,22 @@ from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.writer import make_timestamp
 from boathook.sources.samples import find_matching_text
 from boathook.system.files import find_real_path
+from boathook.system.programs import find_entry_point
 
 WHAT_IS_RECORDED = 'the ledger has an event only if some hook ran on it, unless record = "whole" is set in hooks.toml'
 _MAX_CALLS = 1000
 _MAX_COMPARED_CHARS = 400
 _MAX_SHOWN_CHARS = 80
 _MIN_LIKENESS = 0.3
+# The files beside a script that are looked at.
+_MAX_FILES = 64
 _HERE, _ELSEWHERE = "async, in these projects", "async, in others"
 # A hook that failed so often since it last ran well is judged as one that does not work, although it once did.
 _MIN_FAILURES_IN_A_ROW = 5
 
 
 class HookRuns(Value):
-    """How often a hook ran, and failed then; `events` are the recorded events of its kind. All since its file changed."""
+    """How often a hook ran, and failed then; `events` are the recorded events of its kind. All since its files changed."""
 
     runs: int
     failures: int
@@ -48,6 +52,8 @@ class HookRuns(Value):
     failing_since: str = ""
     # With the runs before its file changed.
     all_runs: int = 0
+    # Those in this agent only; "" for all.
+    agent: str = ""
 
     @property
     def is_failing(self) -> bool:
@@ -175,7 +181,15 @@ class CallHistory:
             failures_in_a_row=len(in_a_row),
             failing_since=make_timestamp(min(in_a_row)) if in_a_row else "",
             all_runs=sum(len(one.runs) for one in found),
+            agent=agent or "",
         )
+
+    def find_failing_runs(self, hook: Hook) -> HookRuns:
+        """Return all runs of a hook, or those in an agent in which it fails although it runs well in others."""
+        places = [self._runs.get((hook.name, place), {}) for place in list_run_places(hook)]
+        agents = sorted({agent for by_host in places for agent in by_host})
+        counted = [self.count_runs_of(hook, agent) for agent in (None, *(agents if len(agents) > 1 else ()))]
+        return next((runs for runs in counted if runs.is_failing), counted[0])
 
     def _list_times(self, hook: Hook) -> list[SortedTimes]:
         name = hook.kind.name if hook.kind else ""
@@ -213,9 +227,11 @@ def describe_failures(runs: HookRuns) -> str:
     """Return that a hook fails, and how often it did; "" if it does not."""
     if not runs.is_failing:
         return ""
+    where = f" in {name_agent(runs.agent)}" if runs.agent else ""
     if runs.runs == runs.failures:
-        return f"it failed in every recorded run ({format_count(runs.failures, 'run')})"
-    return f"it failed in each of its last {runs.failures_in_a_row:,} runs ({runs.failures:,} of {runs.runs:,} failed)"
+        return f"it failed in every recorded run{where} ({format_count(runs.failures, 'run')})"
+    last = f"each of its last {runs.failures_in_a_row:,} runs{where}"
+    return f"it failed in {last} ({runs.failures:,} of {runs.runs:,} failed)"
 
 
 def describe_runs(hook: Hook, runs: HookRuns) -> str:
@@ -245,12 +261,28 @@ def _read_time(record: dict[str, Any]) -> float:
 
 
 def _find_change_time(hook: Hook) -> float:
-    """Return when the definition of a hook was last written: what was recorded before says nothing about it."""
+    """Return when the definition of a hook or its script was last written: what was recorded before says nothing about it."""
+    script = find_entry_point(hook.edited_folder) if hook.edited_folder else None
+    paths = (hook.path, *(_list_files(os.path.dirname(script)) if script else ()))
+    # Records have milliseconds.
+    return int(max(map(find_file_change, paths)) * 1000) / 1000
+
+
+def _list_files(folder: str) -> list[str]:
     try:
-        # Records have milliseconds.
-        return int(os.stat(hook.path).st_mtime * 1000) / 1000
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in islice(entries, _MAX_FILES)]
+    except OSError:
+        return []
+
+
+def find_file_change(path: str) -> float:
+    """Return when a file was changed, 0.0 if it is not there. A copy may have an older time of writing than of its change."""
+    try:
+        status = os.stat(path)
     except OSError:
         return 0.0
+    return max(status.st_mtime, status.st_ctime)
 
 
 def _find_nearest(wanted: str, events: list[Event]) -> str:

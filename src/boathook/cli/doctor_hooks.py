@@ -124,7 +124,7 @@ class HookExaminer:
     def _examine_past(self, hook: Hook, past: HookRuns | None) -> list[HealthFinding]:
         if past is None:
             return []
-        if text := describe_failures(past):
+        if text := describe_failures(self._history.find_failing_runs(hook)):
             return [HealthFinding(WARNING, hook.name, text, "boathook log --hook " + hook.name)]
         unmatched = "" if past.runs else self._history.describe_unmatched_calls(hook)
         fix = f"if that call is meant, change the pattern in {hook.path}"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from boathook.core.json_text import dumps
 from boathook.core.outcome import Decision
 from boathook.core.verdict import ALLOWED, ASK_RESULTS, DENIED, KILLED, OK, UNANSWERED, WITHDRAWN
 from boathook.core.waiting_question import BY_REPEAT
+from boathook.dialects.dialect import NATIVE
 from boathook.hook_tests.case import OBJECTIONS
+from boathook.hosts.host import list_host_names, load_host
 from boathook.install.host_files import find_project_top
 from boathook.install.probe import PROBE_NAME
 from boathook.ledger.reader import LedgerReader
@@ -31,6 +34,7 @@ from boathook.ledger.schema import LedgerRecord
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
 CLOCK_TIME = "%H:%M:%S"
 DOCTOR_TYPE = "doctor"
+_BY_HAND = "by hand"
 # What the decision of a record may be, besides how an async hook ended: a decision, what became of a question, or the type of
 # another record.
 SHOWN_DECISIONS = (
@@ -42,6 +46,14 @@ _MAIN_KEYS = ("command", "file_path", "path", "url", "query", "pattern", "prompt
 _MAX_NAMES = 3
 # The id of a question is long, because it must not be guessed; this much of it is enough for `boathook asks`.
 _SHOWN_ID_CHARS = 12
+
+
+@lru_cache(maxsize=256)
+def name_agent(name: str) -> str:
+    """Return the title of an agent; records may also name programs that are not agents of ours."""
+    if name == NATIVE:
+        return _BY_HAND
+    return load_host(name).title if name in list_host_names() else name
 
 
 def format_time(record: LedgerRecord, form: str = LONG_TIME, *, is_utc: bool = False) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boathook.cli.call_review import describe_call, describe_objections
-from boathook.cli.record_text import format_clock
+from boathook.cli.record_text import format_clock, name_agent
 from boathook.cli.trust_decisions import describe_denial, describe_extent, save_denial, save_trust
 from boathook.cli.trust_review import TrustCandidate, make_review
 from boathook.core.approval import DENY, TRUST
@@ -21,7 +21,6 @@ from boathook.errors import ConfigError
 from boathook.ledger.record import make_trust_record
 from boathook.ledger.writer import Ledger, make_local_record
 from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
-from boathook.page.page_facts import name_agent
 from boathook.page.person_check import DecisionResult, PageDecision
 from boathook.permits.factors import describe_wish
 from boathook.permits.repeat_permits import write_repeat

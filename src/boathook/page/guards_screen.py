@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from boathook.cli.hook_facts import describe_hook_agents
+from boathook.cli.record_text import name_agent
 from boathook.cli.show import format_count
 from boathook.core.hook import ARMED, USER, Hook
 from boathook.core.value import Value
@@ -14,7 +15,7 @@ from boathook.hosts.host import list_host_names, load_host
 from boathook.install.status import HEALTHY_STATUSES
 from boathook.ledger.writer import make_timestamp
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.page_facts import AgentFacts, ProjectFacts, name_agent
+from boathook.page.page_facts import AgentFacts, ProjectFacts
 from boathook.page.parts import (
     make_copied_command,
     make_copy_button,

@@ -10,6 +10,7 @@ from boathook.cli.call_history import list_run_places
 from boathook.cli.hook_causes import find_own_host
 from boathook.cli.hook_facts import describe_hook_agents, describe_hook_tests, describe_hook_trust
 from boathook.cli.list import describe_matcher
+from boathook.cli.record_text import name_agent
 from boathook.cli.show import format_count
 from boathook.cli.stats import HookStats
 from boathook.core.hook import ARMED, Hook
@@ -17,7 +18,7 @@ from boathook.errors import BoathookError
 from boathook.page.ledger_sums import DaySum, HookKey
 from boathook.page.live_screen import ROW_HEADINGS, filter_rows, make_row
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.page_facts import ProjectFacts, name_agent
+from boathook.page.page_facts import ProjectFacts
 from boathook.page.parts import (
     make_copied_command,
     make_copy_button,
@@ -188,10 +189,11 @@ def _describe_state(context: PageContext, facts: ProjectFacts, hook: Hook) -> Ht
     if hook.state != ARMED:
         return hook.state_text
     with context.index.lock:
-        runs = context.history.count_runs_of(hook)
+        runs = context.history.find_failing_runs(hook)
     agents = context.facts.load_agents(facts.project)
     if runs.is_failing:
-        return make_element("span", f"fails ({runs.failures:,} of {runs.runs:,})", class_="state fails")
+        where = f" in {name_agent(runs.agent)}" if runs.agent else ""
+        return make_element("span", f"fails{where} ({runs.failures:,} of {runs.runs:,})", class_="state fails")
     if agents.installed and not agents.calling and find_own_host(hook) is None:
         return make_element("span", "armed, but no agent calls it", class_="state uncalled")
     failed = f", {runs.failures:,} of {format_count(runs.runs, 'run')} failed" if runs.failures else ""

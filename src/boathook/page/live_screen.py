@@ -7,11 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from boathook.cli.log import LogFilter
-from boathook.cli.record_text import SHORT_TIME, SHOWN_DECISIONS, format_time
+from boathook.cli.record_text import SHORT_TIME, SHOWN_DECISIONS, format_time, name_agent
 from boathook.cli.show import format_count
 from boathook.ledger.record import DISPATCH_TYPE
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.page_facts import name_agent
 from boathook.page.parts import (
     format_ms,
     make_copied_command,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boathook.assembly import locate
 from boathook.cli.call_history import describe_failures, describe_runs
 from boathook.cli.hook_causes import find_own_host, find_state_cause, find_unasked_cause
-from boathook.cli.record_text import format_clock
+from boathook.cli.record_text import format_clock, name_agent
 from boathook.cli.show import cut_text, format_count, pick_fields
 from boathook.cli.status_command import list_status_fixes
 from boathook.cli.trust import TrustChoices, list_waiting_hooks
@@ -27,7 +27,6 @@ from boathook.hosts.setup import list_setups
 from boathook.install.status import HEALTHY_STATUSES
 from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE
 from boathook.ledger.writer import make_timestamp
-from boathook.page.page_facts import name_agent
 from boathook.page.parts import make_copied_command, make_project_command, make_show_command
 from boathook.page.record_index import RecordRow
 from boathook.permits.unlock import UNLOCK_FILE, describe_pause, read_unlock_end
@@ -211,7 +210,7 @@ def find_failing_guards(context: PageContext) -> Iterator[Need]:
     """Yield the armed hooks that failed in every recorded run since they were changed, or in each of the last ones."""
     for hook, project in _list_armed_hooks(context):
         with context.index.lock:
-            runs = context.history.count_runs_of(hook)
+            runs = context.history.find_failing_runs(hook)
         if failures := describe_failures(runs):
             text = f"{failures[0].upper()}{failures[1:]}."
             if reason := _find_last_failure(context, hook):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from boathook.cli.record_text import name_agent
 from boathook.cli.show import format_count
 from boathook.core.hashing import hexdigest
 from boathook.hosts.host import list_host_names
 from boathook.install.status import ABSENT_STATUS
 from boathook.page.markup import Html, join_html, make_element
 from boathook.page.needs import QUESTION, Need, explain_error, list_needs
-from boathook.page.page_facts import name_agent
 from boathook.page.parts import (
     describe_age,
     make_copied_command,

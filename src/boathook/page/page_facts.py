@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from boathook.assembly import load_with_trust, locate
@@ -16,9 +15,8 @@ from boathook.cli.hook_causes import list_installed_hosts
 from boathook.cli.status_command import list_status_fixes
 from boathook.core.hook import USER, Hook
 from boathook.core.value import Value
-from boathook.dialects.dialect import NATIVE
 from boathook.errors import BoathookError
-from boathook.hosts.host import Host, list_host_names, load_host
+from boathook.hosts.host import Host
 from boathook.hosts.setup import load_setup
 from boathook.install.host_files import InstallTarget, resolve_install_target
 from boathook.install.present_agents import find_present_agents
@@ -31,7 +29,6 @@ from boathook.system.files import find_real_path
 from boathook.trust.store import TrustStore
 
 # Who runs hooks if no agent does.
-_BY_HAND = "by hand"
 _FRESH_SECONDS = 5.0
 _RECENT_DAYS = 7
 # Besides the project that the page was started in, those in which agents worked last.
@@ -137,14 +134,6 @@ class PageFacts:
         present = tuple(agent.setup.name for agent in find_present_agents(target, registry))
         statuses = tuple(list_statuses(target, registry))
         return AgentFacts(statuses, present, list_installed_hosts(state, folder), target)
-
-
-@lru_cache(maxsize=256)
-def name_agent(name: str) -> str:
-    """Return the title of an agent; records may also name programs that are not agents of ours."""
-    if name == NATIVE:
-        return _BY_HAND
-    return load_host(name).title if name in list_host_names() else name
 
 
 def start_history(project: str | None, given_state: str | None) -> CallHistory:

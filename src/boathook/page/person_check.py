@@ -119,6 +119,9 @@ class PersonCheck:
             if problem := self._find_code_problem(opened, code):
                 return DecisionResult(is_done=False, message=problem)
             return self._note_result(opened, opened.decision.run(""))
+        if not has_factor(self._read_settings()):
+            message = "Nothing was decided: the second factor was removed in the meantime. Begin again."
+            return DecisionResult(is_done=False, message=message)
         if not opened.decision.is_passed_on:
             answer = FactorAnswer(opened.decision.factor_text, code)
             if problem := check_factor(self._read_settings(), self._state, answer):

@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from boathook.cli.call_review import describe_call, describe_objections
+from boathook.cli.record_text import name_agent
 from boathook.core.waiting_question import WaitingQuestion
 from boathook.page.decision_rows import ALLOW_CALL, DENY_CALL
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.page_facts import name_agent
 from boathook.page.parts import make_copied_command, make_copy_button, make_lines, make_table
 from boathook.permits.repeat_permits import list_repeats
 from boathook.permits.waiting_questions import describe_waiting_call

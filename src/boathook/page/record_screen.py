@@ -9,13 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from boathook.cli.record_story import describe_answer, describe_record, is_quiet, list_run_facts, name_answer
-from boathook.cli.record_text import find_folder
+from boathook.cli.record_text import find_folder, name_agent
 from boathook.cli.show import format_count
 from boathook.errors import ConfigError
 from boathook.ledger.record import ANSWERED_TYPE, ASKED_TYPE, DISPATCH_TYPE
 from boathook.ledger.schema import LedgerRecord
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.page_facts import name_agent
 from boathook.page.parts import (
     format_ms,
     make_copied_command,

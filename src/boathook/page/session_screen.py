@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from boathook.cli.record_text import CLOCK_TIME, format_time
+from boathook.cli.record_text import CLOCK_TIME, format_time, name_agent
 from boathook.core.event import PRE_TOOL, find_kind
 from boathook.core.value import Value
 from boathook.errors import BoathookError
@@ -14,7 +14,6 @@ from boathook.ledger.schema import LedgerRecord
 from boathook.page.ledger_sums import SessionSum
 from boathook.page.live_screen import ROW_HEADINGS, row_to_json
 from boathook.page.markup import Html, join_html, make_element
-from boathook.page.page_facts import name_agent
 from boathook.page.parts import (
     make_copied_command,
     make_copy_button,
