@@ -58,6 +58,18 @@ def test_a_process_of_the_project_may_be_ended_by_its_name(sleeper: Path, ends_o
     assert ends_only_own(f"pkill -9 -f '^{_NAME} -c'", sleeper.parent) is _SHOWS_FOLDERS
 
 
+def test_the_process_that_the_agent_started_and_those_above_it_are_not_its_own(
+    sleeper: Path, ends_only_own: Any, running_processes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In the warm engine these are not above a hook.
+    pid = next(one.pid for one in running_processes._list_processes() if _NAME in one.words)
+    monkeypatch.setenv("BOATHOOK_CALLER", str(pid))
+    assert not ends_only_own(f"pkill -f {_NAME}", sleeper)
+    for text in ("", "x", "9" * 40):
+        monkeypatch.setenv("BOATHOOK_CALLER", text)
+        assert ends_only_own(f"pkill -f {_NAME}", sleeper) is _SHOWS_FOLDERS
+
+
 def test_a_process_of_another_project_is_somebody_elses(sleeper: Path, ends_only_own: Any) -> None:
     assert not ends_only_own(f"pkill -f {_NAME}", sleeper / "other")
 

@@ -88,7 +88,7 @@ def test_a_yes_whose_check_ends_after_the_deadline_does_not_count(project, monke
     monkeypatch.setattr(person_asker, "begin_factor_check", check_slowly)
     monkeypatch.setattr(person_asker, "find_refusal", lambda *_: "")
     monkeypatch.setattr(person_asker, "AnswerSocket", AnsweredSocket)
-    wait = person_asker._Wait(str(project.state), (Settings(), Settings), waiting)
+    wait = person_asker._Wait(str(project.state), Settings(), Settings, waiting)
     wait.begin()
     assert wait.run(clock.now + 50) == result
     wait.end()
@@ -101,7 +101,7 @@ def test_the_time_until_a_person_is_asked_is_taken_from_the_wait(project, monkey
     clock, ends, hosts = FakeTime(), [], []
 
     class FakeWait:
-        def __init__(self, _state, _settings, waiting):
+        def __init__(self, _state, _settings, _read_settings, waiting):
             ends.append(waiting.deadline - clock.time())
 
         def begin(self):

@@ -62,7 +62,10 @@ class Watcher:
         return self._shown.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        return wait_until(lambda: re.search(pattern, self.text))
+        try:
+            return wait_until(lambda: re.search(pattern, self.text))
+        except AssertionError:
+            raise AssertionError(f"{pattern!r} is not in what it shows: {self.text[-2000:]!r}") from None
 
     def type(self, text: str) -> None:
         os.write(self._leader, text.encode())

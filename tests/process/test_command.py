@@ -330,6 +330,7 @@ def test_a_job_runs_in_the_project_of_its_settings_and_knows_it(tmp_path):
         b"PYTHONPATH": os.fsencode(Path(boathook.__file__).parent / "process/python_start"),
         b"PYTHONSAFEPATH": b"1",
         b"BOATHOOK_DEPTH": b"1",
+        b"BOATHOOK_CALLER": b"%d" % os.getpid(),
     }
     assert (job.argv, job.stdin) == ((SHELL, "-c", "x"), write_event(event))
     assert (job.cwd, job.timeout, job.refused, job.warnings) == (str(tmp_path / "claude"), 7.0, "", ())

@@ -115,9 +115,7 @@ def test_every_vector_through_the_warm_engine(number, shared_resident, patient_c
     assert shared_resident.count_events() - answered >= (shared_resident.asked - asked) * 0.9
 
 
-LOOK = (
-    "{ env | grep -v BOATHOOK_RUN | sort; pwd; umask; ulimit -a; grep 'Sig[^Q]' /proc/self/status; nice; } >&2; exit 2"
-)
+LOOK = "{ env | grep -v 'BOATHOOK_[RC]' | sort; pwd; umask; ulimit -a; grep 'Sig[^Q]' /proc/self/status; nice; } >&2; exit 2"
 CHANGES = 'umask 027; ulimit -n 300; ulimit -f 4000; trap "" USR1 QUIT HUP; MORE=1 exec "$@"'
 
 

@@ -379,6 +379,7 @@ OUTSIDE = {
     "a personality": ("setarch", "-R"),
     "a limit of memory": ("prlimit", "--as=8000000000"),
     "continuous integration": ("env", "CI=true"),
+    "locales of its own": ("env", "LOCPATH=/nowhere"),
 }
 
 

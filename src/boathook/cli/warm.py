@@ -63,8 +63,14 @@ def start_warm(state: str | None) -> int:
 def stop_warm(state: str | None) -> int:
     """End the warm engine, after it has answered the events that it accepted."""
     stopped = stop_residents(locate(state=state).state)
-    echo(f"Ended: {', '.join(str(one.pid) for one in stopped)}." if stopped else "No warm engine runs.")
-    return 0
+    ended, silent = ([one for one in stopped if one.is_silent is wanted] for wanted in (False, True))
+    if ended or not silent:
+        echo(f"Ended: {', '.join(str(one.pid) for one in ended)}." if ended else "No warm engine runs.")
+    for one in silent:
+        echo(
+            f"Process {one.pid} did not answer, so it was not ended. If it does not answer later either: kill -9 {one.pid}"
+        )
+    return 1 if silent else 0
 
 
 @warm_group.command("status")
@@ -110,6 +116,8 @@ def _format_mean(resident: ResidentStatus, name: str, count: int) -> str:
 
 
 def _describe_resident(resident: ResidentStatus) -> str:
+    if resident.is_silent:
+        return f"process {resident.pid}: it did not answer. If it does not answer later either: kill -9 {resident.pid}"
     kinds = (("answered", resident.answered, "with nothing to do"), ("forked", resident.forked, "with hooks"))
     parts = [
         f"{format_count(count, 'event')} {what}{_format_mean(resident, name, count)}" for name, count, what in kinds

@@ -100,7 +100,7 @@ def loads(text: str, depth: int = MAX_DEPTH) -> "Any":
     except StopIteration as error:
         raise JsonError(f"no JSON value at {describe_position(text, error.value)}") from None
     except RecursionError:
-        raise JsonLimitError("nested too deep") from None
+        raise JsonLimitError(f"nested too deep (more than {depth} levels)") from None
     # The scanner itself raises json.JSONDecodeError.
     except ValueError as error:
         message = getattr(error, "msg", str(error))

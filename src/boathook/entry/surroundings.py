@@ -123,6 +123,11 @@ def name_socket(python: str, entry: str, surroundings: bytes) -> str:
     return f"{boot[:BOOT_CHARS].decode()}-{number:016x}.socket"
 
 
+def name_boot() -> str:
+    """Return how the names of all sockets of this boot begin."""
+    return _read_boot()[:BOOT_CHARS].decode()
+
+
 def find_session_keyring() -> int:
     """Return the number of this process's session keyring, -1 if there are none; OSError if it cannot be asked."""
     number = KEYCTL_NUMBERS.get(system.uname().machine)

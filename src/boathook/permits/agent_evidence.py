@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from boathook.hosts.setup import Setup
     from boathook.system.ancestors import Ancestor
 
+# The processes of ours that run hooks, or what they started. A hook of the warm engine, or one that outlives its event, has no
+# agent above it any more, and no person starts anything below these.
+_ENGINE_SCRIPTS = ("/boathook/entry/hook_entry.py", "/boathook/warm/resident_entry.py")
+_ENGINE_NAME = "boathook, which runs hooks"
 # Where the list of processes ends because it is too long, what is above is not known. No person has so many.
 _TOO_MANY = f"{MAX_ANCESTORS} processes or more"
 
@@ -34,11 +38,15 @@ def find_agent(
 ) -> AgentEvidence | None:
     """Return what is seen of an agent, None if there is nothing; editors do not count, because people have terminals there."""
     line = tuple(ancestors)
-    programs = ((find_agent_name(one, setups), one.pid) for one in line)
+    programs = ((_find_engine_name(one) or find_agent_name(one, setups), one.pid) for one in line)
     unseen = (_TOO_MANY, line[-1].pid) if len(line) >= MAX_ANCESTORS else ("", 0)
     program, pid = next((found for found in programs if found[0]), unseen)
     names = dict.fromkeys(name for setup in setups for name in setup.agent_variables if variables.get(name))
     return AgentEvidence(program, pid, tuple(names)) if program or names else None
+
+
+def _find_engine_name(ancestor: Ancestor) -> str:
+    return _ENGINE_NAME if ancestor.script.endswith(_ENGINE_SCRIPTS) else ""
 
 
 def find_agent_name(ancestor: Ancestor, setups: Sequence[Setup]) -> str:

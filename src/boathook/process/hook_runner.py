@@ -10,7 +10,7 @@ from boathook.core.hook import ARMED, BASIC, OWN_IMPORTS, SHARED_PROCESS, USER, 
 from boathook.core.text import is_plain_path, quote_plain_path
 from boathook.core.value import Value
 from boathook.process.child import Job
-from boathook.process.reaper import MARK_VARIABLE, is_ancestor_mark
+from boathook.process.reaper import MARK_VARIABLE, find_caller_process, is_ancestor_mark
 from boathook.process.runner import ProcessRunner
 from boathook.process.spawn import encode_variable
 from boathook.system import programs
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from boathook.process.sessions import Sessions
 
 DEPTH_VARIABLE = b"BOATHOOK_DEPTH"
+# The process that the agent has started for the event: with the warm engine it is not above the hook.
+CALLER_VARIABLE = b"BOATHOOK_CALLER"
 MAX_NESTED_HOOKS = 3
 _MAX_CACHED = 256
 _NO_NEEDS = Needs()
@@ -137,6 +139,7 @@ class HookRunner:
             env.update({name.encode(): encode_variable(value) for name, value in hook.handler.variables})
         notes = self._remove_project_code(hook, event, env)
         env[DEPTH_VARIABLE] = b"%d" % (count_nested_hooks(env) + 1)
+        env[CALLER_VARIABLE] = b"%d" % (find_caller_process() or os.getpid())
         env.update(self._make_variables(hook, event))
         if hook.pack:
             add_shared_code(hook, env)

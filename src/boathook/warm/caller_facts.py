@@ -21,6 +21,8 @@ _FIRST_ENVIRON_BYTES = 1 << 14
 CALLER_LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 # A fresh interpreter would load other libraries or allocate in another way.
 _LOADER_VARIABLES = (b"LD_", b"MALLOC_", b"GLIBC_TUNABLES")
+# Locales of the caller's own, which the resident does not know.
+_LOCALE_VARIABLES = (b"LOCPATH=", b"LOCALE_ARCHIVE=")
 _PLAIN_LOCALES = (b"", b"C", b"POSIX")
 # The resident was started without any, so its own interpreter has set this.
 _COERCED_LOCALE = bytes(os.environb.get(b"LC_CTYPE", b""))
@@ -92,8 +94,11 @@ class CallerFacts(Value):
         os.close(self.variables)
 
 
-def examine_caller(connection: socket.socket, own_surroundings: bytes) -> CallerFacts:
-    """Return the facts about the process at the other end; CallerRefused if a fork of this one cannot stand in for it."""
+def examine_caller(connection: socket.socket, own_surroundings: bytes) -> tuple[CallerFacts, int]:
+    """Return the facts about the process at the other end, and a handle that tells when it has ended.
+
+    CallerRefused if a fork of this one cannot stand in for it.
+    """
     pid, pidfd = _identify_peer(connection)
     handles: list[int] = []
     try:
@@ -104,15 +109,13 @@ def examine_caller(connection: socket.socket, own_surroundings: bytes) -> Caller
             facts.env.wipe()
             raise CallerRefused("the caller has ended")
     except (OSError, ValueError, LookupError, CallerRefused) as error:
-        for handle in handles:
+        for handle in (pidfd, *handles):
             os.close(handle)
         if isinstance(error, CallerRefused):
             raise
         cause = error.strerror if isinstance(error, OSError) else type(error).__name__
         raise CallerRefused(f"/proc cannot be read: {cause}") from None
-    finally:
-        os.close(pidfd)
-    return facts
+    return facts, pidfd
 
 
 def is_own_user(connection: socket.socket) -> bool:
@@ -220,6 +223,8 @@ def _check_environment(env: CallerEnvironment) -> None:
         raise CallerRefused("continuous integration (the variable CI)")
     if any(map(env.has_prefix, _LOADER_VARIABLES)):
         raise CallerRefused("variables that change the interpreter")
+    if any(map(env.has_prefix, _LOCALE_VARIABLES)):
+        raise CallerRefused("locales of its own (LOCPATH)")
     name = env.get(b"LC_ALL") or env.get(b"LC_CTYPE") or env.get(b"LANG")
     is_utf8 = name.partition(b".")[2].lower().replace(b"-", b"").startswith(b"utf8")
     if name not in _PLAIN_LOCALES and not is_utf8:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from boathook.entry.fast_path import find_answer, read_fast_options
 from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
-from boathook.warm.caller_facts import CallerRefused, examine_caller, is_own_user
+from boathook.warm.caller_facts import CallerRefused, examine_caller, has_process_ended, is_own_user
 from boathook.warm.caller_streams import HandOver, read_now, write_now
 from boathook.warm.mount_watch import MountWatch
 from boathook.warm.standby_pool import StandbyPool
@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 15 * 60.0
 BACKLOG = 128
 _MAX_CALLERS = 64
-_HANDLES_PER_CALLER = 8
+_HANDLES_PER_CALLER = 9
+# How many connections are taken beyond that: to be asked for the status, or to end. Callers among them are refused.
+_MORE_CONNECTIONS = 8
 # How long nothing may have happened before forks are prepared for later: the agent is about to read an answer.
 _CALM_MS = 3.0
 # How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
 _CHECK_SECONDS = 60.0
 _SCARCITY_SECONDS = 0.02
+# How long a fork may take until it has read its event. One that was stopped would never do so.
+_START_SECONDS = 10.0
 # What is longer is read, and judged, by a fork.
 _MAX_DATA_BYTES = 1 << 20
 
@@ -54,6 +58,8 @@ class WarmCaller:
         self.deadline = time.monotonic() + _GREETING_SECONDS
         self.streams: list[int] = []
         self.facts: CallerFacts | None = None
+        # A handle that tells when its process has ended, -1 if there is none.
+        self.process = -1
         # Why a fork cannot stand in for it.
         self.refusal = ""
         self.standby: Standby | None = None
@@ -148,15 +154,22 @@ class Resident:
     def _find_wait_ms(self) -> float:
         if self._lacks_standbys():
             return max(_CALM_MS, self._pool.retry_seconds * 1000)
-        is_greeting = any(not caller.is_running and caller.standby is None for caller in self._callers.values())
-        return min(_GREETING_SECONDS if is_greeting else _CHECK_SECONDS, self._idle_seconds) * 1000
+        now = time.monotonic()
+        ends = (caller.deadline - now for caller in self._callers.values() if caller.deadline > now)
+        return max(min(_CHECK_SECONDS, self._idle_seconds, *ends), 0.001) * 1000 + 1
 
     def _check_time(self) -> None:
         now = time.monotonic()
         for caller in [*self._callers.values()]:
             # Who was made an offer may have said go by now: only its end is a reason to forget it.
-            if now > caller.deadline and caller.standby is None and not caller.is_running:
+            if now <= caller.deadline:
+                continue
+            if caller.standby is None and not caller.is_running:
                 self._refuse(caller, "the caller did not say what it wants")
+            elif caller.standby is not None and caller.way == "forked" and not caller.standby.has_begun():
+                # The client is told how it ended, and refuses the call.
+                with suppress(OSError):
+                    os.kill(caller.standby.pid, signal.SIGKILL)
         is_idle = now - self._last_event > self._idle_seconds and not self._callers
         # After an upgrade no caller comes any more, because the name of the socket is another one.
         is_due = now - self._last_look > _CHECK_SECONDS / 2
@@ -220,14 +233,17 @@ class Resident:
             self._end()
             return
         self._register(connection.fileno(), select.POLLIN, lambda: self._greet(caller))
-        # While the client looks at this process.
-        self._examine(caller)
-        if len(self._callers) >= self._max_callers:
+        if len(self._callers) <= self._max_callers:
+            # While the client looks at this process.
+            self._examine(caller)
+        else:
+            caller.refusal = "too many callers at once"
+        if len(self._callers) >= self._max_callers + _MORE_CONNECTIONS:
             self._unregister(self._listener.fileno())
 
     def _examine(self, caller: WarmCaller) -> None:
         try:
-            caller.facts = examine_caller(caller.connection, self._surroundings)
+            caller.facts, caller.process = examine_caller(caller.connection, self._surroundings)
             if self._mounts.may_hang(caller.facts.folder, b""):
                 raise CallerRefused("a folder on a file system that may hang (of a network or a program)")
             # Whether a fork can enter it.
@@ -295,6 +311,8 @@ class Resident:
             return
         caller.is_running = True
         self._last_event = caller.begun = time.monotonic()
+        # Its own end of the connection may be among the streams that it has sent, so that it stays open when the process ends.
+        self._register(caller.process, select.POLLIN, lambda: self._check_process(caller))
         # Whatever comes now says that the client has ended, so its hooks must end, too.
         self._poll.register(caller.connection.fileno(), select.POLLRDHUP)
         self._handlers[caller.connection.fileno()] = lambda: self._check_client(caller)
@@ -303,6 +321,8 @@ class Resident:
             self._hand_over(caller, None, is_complete=False)
             return
         self._register(caller.streams[0], select.POLLIN, lambda: self._read_input(caller))
+        # What cannot be read at all may never become ready.
+        self._read_input(caller)
 
     def _read_input(self, caller: WarmCaller) -> None:
         try:
@@ -355,7 +375,7 @@ class Resident:
         if caller.facts is None or caller.standby is None:
             return
         self._unregister(caller.streams[0])
-        caller.way = "forked"
+        caller.way, caller.deadline = "forked", time.monotonic() + _START_SECONDS
         try:
             handles = [caller.connection.fileno(), *caller.streams]
             about = {"is_complete": is_complete, "is_for_hooks": is_for_hooks}
@@ -372,6 +392,10 @@ class Resident:
             with suppress(ConnectionError):
                 # A client that sends something has another protocol than this one; it is as good as gone.
                 caller.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            self._abandon(caller)
+
+    def _check_process(self, caller: WarmCaller) -> None:
+        if caller.process >= 0 and has_process_ended(caller.process):
             self._abandon(caller)
 
     def _abandon(self, caller: WarmCaller) -> None:
@@ -400,7 +424,11 @@ class Resident:
         if caller.standby is not None:
             self._pool.give_back(caller.standby)
             caller.standby = None
-        if not self._is_ending and len(self._callers) < self._max_callers:
+        if caller.process >= 0:
+            self._unregister(caller.process)
+            os.close(caller.process)
+            caller.process = -1
+        if not self._is_ending and len(self._callers) < self._max_callers + _MORE_CONNECTIONS:
             self._register(self._listener.fileno(), select.POLLIN, self._accept)
 
     def _send(self, caller: WarmCaller, message: bytes) -> None:
@@ -427,4 +455,4 @@ def _find_max_callers() -> int:
     if 0 <= soft < wanted:
         soft = wanted if hard < 0 else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(1, min(_MAX_CALLERS, soft // _HANDLES_PER_CALLER - 4)) if soft >= 0 else _MAX_CALLERS
+    return max(1, min(_MAX_CALLERS, soft // _HANDLES_PER_CALLER - 5)) if soft >= 0 else _MAX_CALLERS

@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import sys
+import time
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boathook.core.value import Value
 from boathook.entry.surroundings import (
@@ -16,6 +17,7 @@ from boathook.entry.surroundings import (
     PROTOCOL,
     SO_PEERPIDFD,
     find_session_keyring,
+    name_boot,
     open_own_process,
     open_private_folder,
     read_surroundings,
@@ -27,9 +29,14 @@ from boathook.warm.warm_folder import (
     REHEARSAL_FOLDER,
     WARM_FOLDER,
     ask_socket,
+    find_listener,
+    has_listener,
     list_sockets,
     lock_folder,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client")
 # It ends by itself if it cannot start; a busy machine takes long.
@@ -80,15 +87,16 @@ def _find_peer_handle() -> None:
 
 
 class ResidentStatus(Value):
-    """What a resident says about itself."""
+    """What a resident says about itself; `is_silent` if it listens and does not answer."""
 
     pid: int
-    started: float
-    answered: int
-    forked: int
+    started: float = 0.0
+    answered: int = 0
+    forked: int = 0
     # How long the events of both kinds took in all.
-    seconds: dict[str, float]
-    refused: dict[str, int]
+    seconds: Mapping[str, float] = {}
+    refused: Mapping[str, int] = {}
+    is_silent: bool = False
 
 
 def list_residents(state: str, message: bytes = ASK_STATUS) -> list[ResidentStatus]:
@@ -117,6 +125,9 @@ def stop_residents(state: str) -> list[ResidentStatus]:
                 stack.enter_context(lock_folder(folder, _STOP_SECONDS))
                 # Only a start that was killed leaves it behind.
                 shutil.rmtree(f"{path}/{REHEARSAL_FOLDER}", ignore_errors=True)
+                for name in list_sockets(folder):
+                    # So does a resident that was killed.
+                    has_listener(folder, name, name_boot())
             stopped = _ask_all(folder, ASK_STOP)
             with suppress(OSError):
                 os.rmdir(path)
@@ -126,29 +137,45 @@ def stop_residents(state: str) -> list[ResidentStatus]:
 
 
 def _ask_all(folder: int, message: bytes) -> list[ResidentStatus]:
-    answers = [_ask(folder, name, message) for name in list_sockets(folder)]
-    fields = ResidentStatus.FIELDS
-    return [ResidentStatus(*(answer[field] for field in fields)) for answer in answers if answer]
+    deadline = time.monotonic() + ANSWER_SECONDS
+    answers = (_ask(folder, name, message, deadline - time.monotonic()) for name in list_sockets(folder))
+    return [answer for answer in answers if answer is not None]
 
 
-def _ask(folder: int, name: str, message: bytes) -> dict[str, Any]:
+def _ask(folder: int, name: str, message: bytes, seconds: float) -> ResidentStatus | None:
+    """Return what a resident says, and None if none listens."""
     try:
-        answer: dict[str, Any] = json.loads(ask_socket(folder, name, message) or b"{}")
-        return answer
-    except (OSError, ValueError):
-        return {}
+        return _read_status(json.loads(ask_socket(folder, name, message, seconds)))
+    except ConnectionRefusedError:
+        return None
+    # Others may listen there, too.
+    except (OSError, ValueError, RecursionError):
+        pid = find_listener(folder, name)
+        return ResidentStatus(pid, is_silent=True) if pid else None
+
+
+def _read_status(answer: Any) -> ResidentStatus:
+    """Return what an answer says; ValueError if it is none of ours."""
+    counts = ("pid", "answered", "forked")
+    if not isinstance(answer, dict) or not all(isinstance(answer.get(name), int) for name in counts):
+        raise ValueError("not a status")
+    seconds, refused, started = (answer.get(name) for name in ("seconds", "refused", "started"))
+    if not (isinstance(started, float) and isinstance(seconds, dict) and isinstance(refused, dict)):
+        raise ValueError("not a status")
+    numbers = [*(seconds.get(name) for name in ("answered", "forked")), *refused.values()]
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("not a status")
+    return ResidentStatus(answer["pid"], started, answer["answered"], answer["forked"], seconds, refused)
 
 
 def start_and_wait(state: str, config: str) -> ResidentStatus | None:
     """Start a resident for what calls from here; return it, or the one that is there already, None if it does not start."""
-    import time
-
     os.makedirs(state, 0o700, exist_ok=True)
     pid = start_resident(state, config)
     deadline, code = time.monotonic() + _START_SECONDS, None
     while time.monotonic() < deadline:
         residents = list_residents(state)
-        mine = next((one for one in residents if one.pid == pid), None)
+        mine = next((one for one in residents if one.pid == pid and not one.is_silent), None)
         # If another one is about to listen, that is the one to wait for.
         if mine is not None or (code is not None and (residents or code != IS_STARTING)):
             return mine or next(iter(residents), None)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boathook.process.child import make_memory_file
-from boathook.warm.standby_process import MAX_REPORT_BYTES, wait_for_event
+from boathook.warm.standby_process import BEGUN, MAX_REPORT_BYTES, wait_for_event
 
 if TYPE_CHECKING:
     from boathook.warm.caller_facts import CallerFacts
@@ -26,7 +26,7 @@ class Standby:
 
     def __init__(self, pid: int, line: socket.socket, *, can_report: bool) -> None:
         self.pid, self._line, self.can_report = pid, line, can_report
-        self.is_prepared = False
+        self.is_prepared = self._has_begun = False
         self.pidfd = os.pidfd_open(pid)
 
     def prepare(self, pages: Ranges) -> None:
@@ -53,9 +53,16 @@ class Standby:
         finally:
             os.close(body)
 
+    def has_begun(self) -> bool:
+        """Whether it has read its event."""
+        with suppress(OSError):
+            self._has_begun = self._has_begun or self._line.recv(len(BEGUN), socket.MSG_DONTWAIT) == BEGUN
+        return self._has_begun
+
     def read_pages(self) -> Ranges:
         """Return the memory that it wrote to, if it was to say so; [] otherwise."""
         try:
+            self.has_begun()
             data = self._line.recv(MAX_REPORT_BYTES, socket.MSG_DONTWAIT)
             pages: Ranges = marshal.loads(data) if data else []
         except (OSError, EOFError, ValueError, TypeError):

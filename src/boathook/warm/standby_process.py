@@ -9,6 +9,7 @@ import resource
 import socket
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from boathook.core.value import Value
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_REPORT_BYTES = 1 << 17
+# What a fork says when it has read its event.
+BEGUN = b"begun"
 _HANDLES = 7
 
 
@@ -55,6 +58,9 @@ def wait_for_event(line: socket.socket, *, can_report: bool) -> None:
     fields = marshal.loads(read_all(body))
     os.close(body)
     *taken, data, is_complete, is_for_hooks, reports_pages = fields
+    with suppress(OSError):
+        # Without the resident, the event is answered nevertheless.
+        line.send(BEGUN)
     if written is not None and not reports_pages:
         written.close()
     if not reports_pages:

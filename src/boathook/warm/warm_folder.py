@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import struct
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -70,12 +71,22 @@ def connect_socket(folder: int, name: str) -> socket.socket:
     return connection
 
 
-def ask_socket(folder: int, name: str, message: bytes) -> bytes:
+def ask_socket(folder: int, name: str, message: bytes, seconds: float = ANSWER_SECONDS) -> bytes:
     """Return what a resident answers, b"" if it has no descriptor left for it; OSError if it does not answer in time."""
     with connect_socket(folder, name) as connection:
-        connection.settimeout(ANSWER_SECONDS)
+        connection.settimeout(max(seconds, _RETRY_SECONDS))
         connection.send(message)
         return connection.recv(1 << 16)
+
+
+def find_listener(folder: int, name: str) -> int:
+    """Return the number of the process that listens, 0 if there is none."""
+    try:
+        with connect_socket(folder, name) as connection:
+            pid: int = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+            return pid
+    except OSError:
+        return 0
 
 
 def has_place(folder: int, name: str) -> bool:

@@ -51,9 +51,21 @@ def ends_only_own(program: Started, folders: list[str]) -> bool:
     if not processes or any(one.pid == 1 and one.name in _SANDBOXES for one in processes):
         return False
     is_full = program.name == "pkill" and ArgumentList(program.words[1:], _VALUES["pkill"]).has("-f", "--full")
-    above = {os.getpid(), *(ancestor.pid for ancestor in list_ancestors())}
+    above = set(_list_own_processes())
     hit = [one for one in processes if pattern.search(one.words if is_full else one.name)]
     return all(one.pid not in above and _is_in_folders(one, folders) for one in hit)
+
+
+def _list_own_processes() -> Iterator[int]:
+    """Yield this process, and those above it and above the one that the agent has started for this event."""
+    for pid in (os.getpid(), _find_number(os.environ.get("BOATHOOK_CALLER", ""))):
+        if pid:
+            yield pid
+            yield from (ancestor.pid for ancestor in list_ancestors(pid))
+
+
+def _find_number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _find_pattern(program: Started) -> re.Pattern[str] | None:
