@@ -89,9 +89,9 @@ REFUSED = {
     "a float beyond limits": ('{"n": 1e400}', "number 1e400 is beyond limits"),
     "a negative float beyond limits": ("-1e400", "number -1e400 is beyond limits"),
     "five thousand digits": ("9" * 5000, "number of 5000 digits is beyond limits"),
-    "lists in lists": ("[" * DEEP + "]" * DEEP, "nested too deep"),
-    "objects in objects": ('{"a":' * DEEP + "1" + "}" * DEEP, "nested too deep"),
-    "open lists": ("[" * DEEP, "nested too deep"),
+    "lists in lists": ("[" * DEEP + "]" * DEEP, f"nested too deep (more than {MAX_DEPTH} levels)"),
+    "objects in objects": ('{"a":' * DEEP + "1" + "}" * DEEP, f"nested too deep (more than {MAX_DEPTH} levels)"),
+    "open lists": ("[" * DEEP, f"nested too deep (more than {MAX_DEPTH} levels)"),
     "one level too many": (
         "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1),
         f"nested too deep (more than {MAX_DEPTH} levels)",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from boathook.core.event import HOST_EVENT, HOST_KEYS, HOST_TOOL, SPELLINGS, UNMAPPED, Event
 from boathook.core.hook import Command, HookHandler, Http, Prompt, Script
+from boathook.core.json_text import MAX_DEPTH
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
 from boathook.dialects.claude import (
@@ -571,7 +572,7 @@ UNREAD = {
     "not a number": ('{"x": NaN}', "NaN is not JSON"),
     "infinity": ('{"x": -Infinity}', "-Infinity is not JSON"),
     "a number beyond limits": ('{"x": 1e400}', "number 1e400 is beyond limits"),
-    "nesting": ('{"x": ' + "[" * 100_000, "nested too deep"),
+    "nesting": ('{"x": ' + "[" * 100_000, f"nested too deep (more than {MAX_DEPTH} levels)"),
     "an open brace": ("{", "Expecting property name enclosed in double quotes at line 1 column 2"),
     "a NUL": ("hello\0", "NUL at character 5"),
     "a deny behind a line": (f"log\n{DENY}", f"{BURIED} line 2 column 1"),

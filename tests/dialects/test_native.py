@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from boathook.core.event import SPELLINGS, Event
+from boathook.core.json_text import MAX_DEPTH
 from boathook.core.outcome import ABSENT, Decision, Outcome
 from boathook.core.text import clean_text
 from boathook.core.verdict import FAILED, UNREADABLE, AnswerError, Call, Exit, Verdict
@@ -278,7 +279,7 @@ ANSWERS = {
     "infinity": ('{"x": -Infinity}', junk("-Infinity is not JSON")),
     "a number beyond limits": ('{"x": 1e400}', junk("number 1e400 is beyond limits")),
     "digits beyond limits": ('{"x": ' + "1" * 5000 + "}", junk("number of 5000 digits is beyond limits")),
-    "nesting": ('{"x": ' + "[" * 100_000, junk("nested too deep")),
+    "nesting": ('{"x": ' + "[" * 100_000, junk(f"nested too deep (more than {MAX_DEPTH} levels)")),
     "an open brace": ("{", junk("Expecting property name enclosed in double quotes at line 1 column 2")),
     "a NUL": ('{"x": "\0"}', junk("NUL at character 7")),
     "a NUL in text": ("hello\0", junk("NUL at character 5")),

@@ -167,7 +167,7 @@ class Resident:
             if caller.standby is None and not caller.is_running:
                 self._refuse(caller, "the caller did not say what it wants")
             elif caller.standby is not None and caller.way == "forked" and not caller.standby.has_begun():
-                # The client is told how it ended, and refuses the call.
+                # The client gets to know how it ended, and refuses the call.
                 with suppress(OSError):
                     os.kill(caller.standby.pid, signal.SIGKILL)
         is_idle = now - self._last_event > self._idle_seconds and not self._callers
