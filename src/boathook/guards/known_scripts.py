@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from boathook.guards.code_cache import CodeCache
     from boathook.guards.script_forks import SharedHook
 
-_OWN_PACKS = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/packs"
-_OWN_PREFIX, _NAME_VARIABLE = "boathook/", "AGENT_HOOK_NAME"
+OWN_PACKS = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/packs"
+_OWN_PREFIX = "boathook/"
+NAME_VARIABLE = "AGENT_HOOK_NAME"
 _COMPILED = "__pycache__"
 
 
 def find_known_scripts(hooks: Sequence[SharedHook], shared_code: str, compiled: CodeCache) -> frozenset[str]:
     """Return the scripts that are, with the code they share, byte for byte the same as in this installation."""
-    names = {script: variables.get(_NAME_VARIABLE, "") for script, _, _, variables, _ in hooks}
+    names = {script: variables.get(NAME_VARIABLE, "") for script, _, _, variables, _ in hooks}
     pack = names[hooks[0][0]].partition(":")[0]
-    own_pack = f"{_OWN_PACKS}/{pack.removeprefix(_OWN_PREFIX)}"
+    own_pack = f"{OWN_PACKS}/{pack.removeprefix(_OWN_PREFIX)}"
     if not pack.startswith(_OWN_PREFIX) or not _is_same_folder(shared_code, f"{own_pack}/lib", compiled):
         return frozenset()
     own_folders = {script: f"{own_pack}/hooks/{name.partition(':')[2]}/scripts" for script, name in names.items()}

@@ -13,6 +13,7 @@ import sys
 
 from boathook.core.json_text import loads
 from boathook.guards.code_cache import CodeCache
+from boathook.guards.known_scripts import NAME_VARIABLE, OWN_PACKS, find_known_scripts
 from boathook.guards.run_guard import prepare_call
 from boathook.guards.script_run import end_process, run_script
 
@@ -30,18 +31,26 @@ _end_now = os._exit
 _importing: list[str] = []
 
 
-def run_alone(cache: str, script: str, shared_code: str) -> None:
-    """Run one script in this process: what a hook does that shares its process with no other."""
+def run_alone(cache: str, script: str, shared_code: str, *, only_known: bool = False) -> None:
+    """Run one script in this process: what a hook does that shares its process with no other.
+
+    `only_known`: a script that is not boathook's own gets an interpreter of its own.
+    """
     compiled = CodeCache(cache, shared_code or script)
+    if only_known:
+        name = os.environ.get(NAME_VARIABLE, "")
+        _require_known([(script, shared_code, False, {NAME_VARIABLE: name}, 0)], shared_code, compiled)
     _prepare_interpreter(compiled, shared_code)
     code = run_script(script, compiled.compile(script))
     compiled.save()
     end_process(code)
 
 
-def run_shared(cache: str, mode: str = "") -> None:
-    """Run the scripts that the first line of standard input names, one after another, until one blocks; events follow it."""
-    from boathook.guards.known_scripts import find_known_scripts
+def run_shared(cache: str, mode: str = "", *, only_known: bool = False) -> None:
+    """Run the scripts that the first line of standard input names, one after another, until one blocks; events follow it.
+
+    `only_known`: scripts that are not all boathook's own get an interpreter of their own.
+    """
     from boathook.guards.script_forks import ScriptForks, SharedInput, ends_round, read_bytes, write_bytes
 
     hooks, events = _read_head(read_bytes(0))
@@ -50,13 +59,15 @@ def run_shared(cache: str, mode: str = "") -> None:
     _signal.signal(_SIGTERM, lambda *_: is_ending.append(1))
     shared_code = hooks[0][1]
     compiled = CodeCache(cache, shared_code)
+    if only_known:
+        _require_known(hooks, shared_code, compiled)
     _prepare_interpreter(compiled, shared_code)
     codes = {hook[0]: compiled.compile(hook[0]) for hook in hooks}
     own_names = _import_for(
         [compiled.read_source(path) for path, code in codes.items() if not isinstance(code, OSError)]
     )
     if mode != _PLAIN_MODE and own_names and not _import_shared_code(own_names):
-        _start_again()
+        _start_again(_PLAIN_MODE)
     for event in events:
         prepare_call(event)
     report = os.dup(1)
@@ -207,7 +218,40 @@ def find_module_file(name: str) -> str:
     return ""
 
 
-def _start_again() -> None:
-    """Replace this process by one that imports nothing of the scripts, as if it had just been started."""
+def preload_shared_code() -> None:
+    """Import what the guards of boathook's own packs share, for the forks of this process that run them."""
+    for pack in sorted(os.listdir(OWN_PACKS)):
+        folder = f"{OWN_PACKS}/{pack}/lib"
+        finder: Any = SharedModules(CodeCache("", folder), folder)
+        sys.meta_path.insert(0, finder)
+        try:
+            for path in _list_modules(folder):
+                __import__(path.rpartition("/")[2][:-3])
+        finally:
+            sys.meta_path.remove(finder)
+            # Nothing else should find them.
+            for path in _list_modules(folder):
+                name = path.rpartition("/")[2][:-3]
+                sys.modules[_name_preloaded(pack, name)] = sys.modules.pop(name)
+
+
+def _name_preloaded(pack: str, name: str) -> str:
+    return f"boathook.packs.{pack}.lib.{name}"
+
+
+def _require_known(hooks: list[SharedHook], shared_code: str, compiled: CodeCache) -> None:
+    known = find_known_scripts(hooks, shared_code, compiled)
+    if not all(hook[0] in known for hook in hooks):
+        _start_again()
+    # The code that they share has the same bytes.
+    pack = hooks[0][3][NAME_VARIABLE].partition(":")[0].rpartition("/")[2]
+    for path in _list_modules(shared_code):
+        name = path.rpartition("/")[2][:-3]
+        if (module := sys.modules.get(_name_preloaded(pack, name))) is not None:
+            sys.modules[name] = module
+
+
+def _start_again(*mode: str) -> None:
+    """Replace this process by the one that was to be started; in plain mode it imports nothing of the scripts."""
     os.lseek(0, 0, os.SEEK_SET)
-    os.execv(sys.orig_argv[0], [*sys.orig_argv, _PLAIN_MODE])
+    os.execv(sys.orig_argv[0], [*sys.orig_argv, *mode])

@@ -26,10 +26,11 @@ OWN_VARIABLES = frozenset(
 
 def make_script_command(script: str, shared_code: str, cache: str) -> tuple[str, ...]:
     """Return the command that runs a script in a process of its own, by the Python that boathook is installed in."""
-    return (*_start_python("run_alone"), cache, script, shared_code)
+    return (*start_python("run_alone"), cache, script, shared_code)
 
 
-def _start_python(function: str) -> tuple[str, ...]:
+def start_python(function: str) -> tuple[str, ...]:
+    """Return how the command begins that runs a function of the shared process."""
     return (sys.executable, "-I", "-S", "-X", "utf8", "-c", _START.format(function), _PACKAGES)
 
 
@@ -50,7 +51,7 @@ def join_jobs(jobs: Sequence[Job], cache: str) -> Job:
     head = dumps({"hooks": hooks, "sizes": [len(event) for event in events]})
     stdin = head.encode("utf-8", "surrogateescape") + b"\n" + b"".join(events)
     timeouts = tuple([job.timeout for job in jobs])
-    return jobs[0].replace(argv=(*_start_python("run_shared"), cache), stdin=stdin, timeouts=timeouts, warnings=())
+    return jobs[0].replace(argv=(*start_python("run_shared"), cache), stdin=stdin, timeouts=timeouts, warnings=())
 
 
 def _list_own_variables(job: Job) -> dict[str, str]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 # What the path of an event may import.
 PRELOADED_PACKAGES = (
     *("core", "shell", "hosts", "system", "dialects", "sources", "process", "ledger", "catalog_cache", "trust"),
-    *("permits", "protection", "entry"),
+    *("permits", "protection", "entry", "guards"),
 )
 PRELOADED_LIBRARIES = ("re2", "regex", "yaml", "tomllib", "hashlib", "subprocess", "tempfile", "ctypes", "fcntl")
 
@@ -105,9 +105,9 @@ def _preload() -> "PackLooks | None":
         except ImportError:
             # On musl there is no re2.
             continue
-    from boathook.warm.forked_question import preload_library
+    from boathook.warm.forked_hook import preload_modules
 
-    preload_library()
+    preload_modules()
     from boathook.catalog_cache.format import keep_catalogues
     from boathook.warm.stamps import load_stamps_library
 

@@ -21,7 +21,7 @@ from boathook.process.reaper import set_caller_process
 from boathook.process.spawn import replace_own_spawn
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.warm.caller_facts import CALLER_LIMITS, LIBRARY_SIGNALS, parse_environment
-from boathook.warm.forked_question import start_hook_process
+from boathook.warm.forked_hook import start_hook_process
 from boathook.warm.page_copies import WrittenPages, copy_pages, find_own_pages, map_files, merge_pages
 from boathook.warm.process_state import close_handle, close_other_handles, replace_environment, reset_signals
 
