@@ -18,7 +18,26 @@ from boathook.process.supervisor import HOOK_ENTRY
 
 _MAX_ENVIRON_BYTES = 16 << 20
 _FIRST_ENVIRON_BYTES = 1 << 14
-CALLER_LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+# The names in /proc/PID/limits. The number of file locks is left out, because Linux does not heed it.
+_LIMITS = {
+    b"Max cpu time": resource.RLIMIT_CPU,
+    b"Max file size": resource.RLIMIT_FSIZE,
+    b"Max data size": resource.RLIMIT_DATA,
+    b"Max stack size": resource.RLIMIT_STACK,
+    b"Max core file size": resource.RLIMIT_CORE,
+    b"Max resident set": resource.RLIMIT_RSS,
+    b"Max processes": resource.RLIMIT_NPROC,
+    b"Max open files": resource.RLIMIT_NOFILE,
+    b"Max locked memory": resource.RLIMIT_MEMLOCK,
+    b"Max address space": resource.RLIMIT_AS,
+    b"Max pending signals": resource.RLIMIT_SIGPENDING,
+    b"Max msgqueue size": resource.RLIMIT_MSGQUEUE,
+    b"Max nice priority": resource.RLIMIT_NICE,
+    b"Max realtime priority": resource.RLIMIT_RTPRIO,
+    b"Max realtime timeout": resource.RLIMIT_RTTIME,
+}
+_LIMIT_NAME_CHARS = 26
+CALLER_LIMITS = tuple(_LIMITS.values())
 # A fresh interpreter would load other libraries or allocate in another way.
 _LOADER_VARIABLES = (b"LD_", b"MALLOC_", b"GLIBC_TUNABLES")
 # Locales of the caller's own, which the resident does not know.
@@ -154,7 +173,7 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
     blocked, ignored = _list_signals(_find_line(status, b"SigBlk")), _list_signals(_find_line(status, b"SigIgn"))
     if any(number in blocked for number in LIBRARY_SIGNALS):
         raise CallerRefused("signals that the C library keeps for itself are blocked")
-    limits = _read_limits(pid)
+    limits = _check_limits(read_process_file(process, "limits"))
     # The name alone: to open a folder may take for ever, if its file system hangs.
     folder = os.readlink("cwd", dir_fd=process)
     handles.append(os.open("environ", os.O_RDONLY | os.O_CLOEXEC, dir_fd=process))
@@ -237,13 +256,37 @@ def _list_signals(mask: bytes) -> tuple[int, ...]:
     return tuple(number for number in range(1, 65) if bits >> (number - 1) & 1)
 
 
-def _read_limits(pid: int) -> tuple[tuple[int, tuple[int, int]], ...]:
+@functools.lru_cache(maxsize=32)
+def _check_limits(table: bytes) -> tuple[tuple[int, tuple[int, int]], ...]:
     """Return the limits of a caller; what is above our own cannot be taken over."""
-    limits = tuple((which, resource.prlimit(pid, which)) for which in CALLER_LIMITS)
+    limits = _parse_limits(table)
+    own_limits = dict(_parse_limits(_read_own_limits()))
     for which, (soft, hard) in limits:
         if which in _MEMORY_LIMITS and soft != resource.RLIM_INFINITY:
             raise CallerRefused("a limit of memory")
-        own = resource.getrlimit(which)[1]
+        own = own_limits[which][1]
         if own != resource.RLIM_INFINITY and not 0 <= hard <= own:
             raise CallerRefused("higher limits than the resident has")
     return limits
+
+
+def _read_own_limits() -> bytes:
+    with open("/proc/self/limits", "rb") as file:
+        return file.read()
+
+
+def _parse_limits(table: bytes) -> tuple[tuple[int, tuple[int, int]], ...]:
+    """Return the limits of /proc/PID/limits: to read them there takes one look, where each limit would take a call."""
+    limits = []
+    for line in table.splitlines():
+        which = _LIMITS.get(line[:_LIMIT_NAME_CHARS].strip())
+        if which is not None:
+            soft, hard, *_ = line[_LIMIT_NAME_CHARS:].split()
+            limits.append((which, (_parse_limit(soft), _parse_limit(hard))))
+    if len(limits) != len(_LIMITS):
+        raise LookupError("a limit is missing")
+    return tuple(limits)
+
+
+def _parse_limit(word: bytes) -> int:
+    return resource.RLIM_INFINITY if word == b"unlimited" else int(word)

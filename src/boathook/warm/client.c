@@ -266,19 +266,35 @@ static const char *find_option(char **words, const char *name, const char *missi
     return missing;
 }
 
-/* Whether anybody may listen in a folder: without, nothing else is to be looked at. */
-static int has_socket(int folder) {
-    int handle = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
+/* Count the sockets in a folder, and note the name of the last one: without any, nothing else is to be looked at. */
+static int count_sockets(int folder, char *name, size_t size) {
+    int handle = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
     DIR *names = handle < 0 ? NULL : fdopendir(handle);
-    for (struct dirent *entry; names && !found && (entry = readdir(names));) found = !!strstr(entry->d_name, ".socket");
+    for (struct dirent *entry; names && (entry = readdir(names));)
+        if (strstr(entry->d_name, ".socket") && snprintf(name, size, "%s", entry->d_name) < (int)size) count++;
     if (names) closedir(names);
-    return found;
+    return count;
+}
+
+/* Return a connection to a socket, or -1. The path goes through a handle, because that of a socket may not be long. */
+static int connect_socket(int folder, const char *name) {
+    char path[128];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", folder, name);
+    if (strlen(path) >= sizeof address.sun_path) return -1;
+    strcpy(address.sun_path, path);
+    int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (connection >= 0 && connect(connection, (struct sockaddr *)&address, sizeof address)) {
+        close(connection);
+        return -1;
+    }
+    return connection;
 }
 
 /* Return a connection over which the resident has offered to answer, or -1. */
 static int ask_resident(char **cold) {
     static struct text own;
-    char name[64], path[128], key[KEY_CHARS];
+    char name[64], only[64] = "", key[KEY_CHARS];
     const char *state = find_option(cold, "--state", "");
     struct stat found;
     /* With a folder as a stream Python does not even start. */
@@ -289,21 +305,21 @@ static int ask_resident(char **cold) {
     snprintf(folder_path, sizeof folder_path, "%s/warm", state);
     int folder = open(folder_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 || fstat(folder, &found) || found.st_uid != geteuid() || found.st_mode & 077) return -1;
-    if (!has_socket(folder)) return -1;
-    int self = open_own_process();
+    int count = count_sockets(folder, only, sizeof only), self = count ? open_own_process() : -1;
     if (self < 0) return -1;
+    /* If only one listens, it wakes up and looks at us meanwhile. Whether it is the right one is known after that. */
+    int connection = count == 1 ? connect_socket(folder, only) : -1;
     add_surroundings(&own, self);
-    if (own.failed || name_socket(name, sizeof name, cold, &own)) return -1;
-    /* The path goes through a handle, because that of a socket may not be long. */
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", folder, name);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) return -1;
-    strcpy(address.sun_path, path);
-    int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int is_named = !own.failed && !name_socket(name, sizeof name, cold, &own);
+    if (connection >= 0 && (!is_named || strcmp(name, only))) {
+        close(connection);
+        connection = -1;
+    }
+    if (is_named && connection < 0) connection = connect_socket(folder, name);
     if (connection < 0) return -1;
     struct pollfd offered = {connection, POLLIN, 0};
     char answer[16];
-    if (connect(connection, (struct sockaddr *)&address, sizeof address) || examine_resident(connection, &own, key) ||
+    if (examine_resident(connection, &own, key) ||
         send_key(connection, key) || poll(&offered, 1, ACCEPT_MS) != 1 ||
         recv(connection, answer, sizeof answer, 0) != 1 || answer[0] != 'O') {
         close(connection);

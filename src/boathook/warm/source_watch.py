@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from boathook.warm.stamps import PackLooks
 
 _ALL_SECONDS, _RACY_SECONDS = 1.0, 2.0
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + "/"
+# They may be below it.
+_PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
 
 
 def stamp_main_files(hooks_toml: str) -> list[tuple[str, Stamp]]:
@@ -27,7 +30,7 @@ def stamp_main_files(hooks_toml: str) -> list[tuple[str, Stamp]]:
 
 
 class SourceWatch:
-    """The interpreter, the package and hooks.toml, and all modules that are in memory, which are looked at once in a second."""
+    """The interpreter, the package and hooks.toml, and all other modules that are in memory, which are looked at once in a second."""
 
     def __init__(
         self, main_files: Sequence[tuple[str, Stamp]], started: float, pack_looks: PackLooks | None = None
@@ -35,7 +38,8 @@ class SourceWatch:
         modules = [getattr(module, "__file__", None) for module in [*sys.modules.values()]]
         self._main = main_files
         # Also the libraries of others: `re2` and `yaml` read what guards say.
-        files = [(path, make_stamp(path)) for path in {*modules} if isinstance(path, str)]
+        paths = {path for path in modules if isinstance(path, str) and not _is_of_interpreter(path)}
+        files = [(path, make_stamp(path)) for path in paths]
         # In C this takes a fifth of the time.
         self._are_modules_unchanged = (pack_looks and pack_looks(files)) or (lambda: _are_unchanged(files))
         self._looked = time.monotonic()
@@ -51,6 +55,11 @@ class SourceWatch:
             return True
         self._looked = now
         return self._are_modules_unchanged()
+
+
+def _is_of_interpreter(path: str) -> bool:
+    """Whether a module comes with the interpreter, which is looked at for every event: a third of all files."""
+    return path.startswith(_STANDARD_LIBRARY) and not any(folder in path for folder in _PACKAGE_FOLDERS)
 
 
 def _are_unchanged(stamps: Sequence[tuple[str, Stamp]]) -> bool:
