@@ -58,11 +58,8 @@ def copy_pack(folder):
 
 
 def find_known(pack, names=("machine", "git-force"), owner=NAME):
-    hooks = [
-        (f"{pack}/hooks/{name}/scripts/run.py", f"{pack}/lib", True, {"AGENT_HOOK_NAME": f"{owner}:{name}"}, 0)
-        for name in names
-    ]
-    return {script.split("/")[-3] for script in find_known_scripts(hooks, f"{pack}/lib", CodeCache("", ""))}
+    scripts = {f"{pack}/hooks/{name}/scripts/run.py": f"{owner}:{name}" for name in names}
+    return {script.split("/")[-3] for script in find_known_scripts(scripts, f"{pack}/lib", CodeCache("", ""))}
 
 
 def test_scripts_are_known_if_they_and_their_lib_are_those_of_the_installation(tmp_path):
@@ -73,7 +70,7 @@ def test_scripts_are_known_if_they_and_their_lib_are_those_of_the_installation(t
     assert find_known(pack, owner="acme/standard") == set()
     assert find_known(pack, owner="boathook/other") == set()
     assert find_known(pack, names=("machine", "gone")) == {"machine"}
-    assert find_known_scripts([("/run.py", "", False, {}, 0)], "", CodeCache("", "")) == frozenset()
+    assert find_known_scripts({"/run.py": ""}, "", CodeCache("", "")) == frozenset()
 
 
 def test_scripts_of_a_pack_that_was_added_are_known(project):

@@ -70,7 +70,7 @@ def write_guards(project, guards, on_failure=()):
 # As if all scripts were those of boathook, which one fork may run.
 KNOWN_START = shared_jobs._START.replace(
     "from boathook.guards.shared",
-    "from boathook.guards import known_scripts as k;k.find_known_scripts=lambda h,*_:frozenset(x[0] for x in h);"
+    "from boathook.guards import known_scripts as k;k.find_known_scripts=lambda names,*_:frozenset(names);"
     "from boathook.guards.shared",
 )
 

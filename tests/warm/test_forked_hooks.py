@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from boathook.guards.preloaded_code import preload_shared_code
+from boathook.warm import forked_hook
+from boathook.warm.forked_hook import start_hook_process
 from tests.packs.toy_packs import find_pack
 from tests.process.scripted_model import ScriptedModel
 from tests.scratch_project import ScratchProject
@@ -227,6 +231,42 @@ def test_the_guards_of_the_standard_pack_are_forks(
     warm.run(call, "--host", "native", "--config", str(project.config), env=variables)
     command_line = Path(f"/proc/{shared_resident.process.pid}/cmdline").read_bytes()
     assert {*(tmp_path / "callers").read_bytes().splitlines()} == {command_line}
+
+
+def test_a_fork_that_fails_reports_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        # In place of what captures the output of tests.
+        sys.stderr = os.fdopen(os.dup(2), "w", 1)
+        raise ValueError("the cause")
+
+    monkeypatch.setattr(forked_hook, "_FORKED", {("guard",): fail})
+    with open(tmp_path / "out", "w+b") as out, open(os.devnull, "rb") as nothing:
+        handles = (nothing.fileno(), out.fileno(), out.fileno())
+        pid = start_hook_process(["guard"], {b"AGENT_HOOK_NAME": b"boathook/standard:guard"}, str(tmp_path), *handles)
+        _, status = os.waitpid(pid, 0)
+        out.seek(0)
+        assert out.read().endswith(b"ValueError: the cause\n")
+    # As an interpreter ends.
+    assert os.waitstatus_to_exitcode(status) == 1
+
+
+@pytest.mark.parametrize("broken", ["raise ValueError('the cause')", "import sys; sys.exit(0)", "1 +"])
+def test_shared_code_that_cannot_be_imported_keeps_no_other_pack_from_being_forked(tmp_path: Path, broken: str) -> None:
+    for pack, text in (("bad", broken), ("good", "VALUE = 1")):
+        (tmp_path / pack / "lib").mkdir(parents=True)
+        (tmp_path / pack / "lib/first.py").write_text("VALUE = 0\n")
+        # Not the one of the standard library.
+        (tmp_path / pack / "lib/json.py").write_text("VALUE = 0\n")
+        (tmp_path / pack / "lib/second.py").write_text(text + "\n")
+    before, path = {*sys.modules}, [*sys.meta_path]
+    try:
+        preload_shared_code(str(tmp_path))
+        assert {*sys.modules} - before == {"boathook.packs.good.first", "boathook.packs.good.second"}
+        assert sys.modules["json"] is json
+        assert sys.meta_path == path
+    finally:
+        for name in {*sys.modules} - before:
+            del sys.modules[name]
 
 
 def write_pack(pack: Path, names: list[str]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import boathook
 from boathook.catalog_cache.format import is_fresh
 from boathook.entry import warm_start
 from boathook.warm import source_watch
@@ -106,6 +107,18 @@ def test_a_resident_that_started_before_its_modules_were_written_answers_no_one(
     newest = max(path.stat().st_ctime for path in PACKAGE.rglob("*.py"))
     assert SourceWatch([], time.time() + 10).is_current()
     assert not SourceWatch([], newest - 3600).is_current()
+
+
+def test_modules_that_come_with_the_interpreter_are_not_looked_at_apart():
+    folder = os.path.dirname(os.__file__)
+    for path, is_left_out in (
+        (os.__file__, True),
+        (f"{folder}/lib-dynload/_socket.so", True),
+        (f"{folder}/site-packages/yaml/__init__.py", False),
+        (f"{folder}2/yaml.py", False),
+        (boathook.__file__, False),
+    ):
+        assert source_watch._is_of_interpreter(path) == is_left_out, path
 
 
 @pytest.mark.parametrize("has_library", [True, False])

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
+from boathook.warm import caller_facts
+from boathook.warm.caller_facts import CALLER_LIMITS, CallerRefused, _check_limits
 from tests.warm.warm_harness import Client, TestResident
 
 EVENT = ("--event", "PreToolUse")
@@ -115,3 +119,32 @@ def test_a_caller_that_landlock_confines_takes_the_cold_path(project, own_client
     before = confined if is_known else ("setpriv", "--no-new-privs")
     assert own_client.run(CALL, *EVENT, before=before) == (2, b"", b"no\n")
     assert resident.count_events() == 0
+
+
+def test_limits_are_read_as_the_system_says_them():
+    table = Path("/proc/self/limits").read_bytes()
+    assert dict(_check_limits(table)) == {which: resource.getrlimit(which) for which in CALLER_LIMITS}
+    names = {name for name in dir(resource) if name.startswith("RLIMIT_")}
+    assert {*CALLER_LIMITS} == {getattr(resource, name) for name in names}
+    with pytest.raises(LookupError):
+        _check_limits(table.replace(b"Max open files", b"Max open doors"))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("Max address space", "unlimited", "1000000"),
+        ("Max processes", "1", "2"),
+        ("Max nice priority", "0", "unlimited"),
+    ],
+)
+def test_limits_that_a_fork_cannot_have_are_refused(monkeypatch, name, before, after):
+    def make_table(value: str) -> bytes:
+        lines = Path("/proc/self/limits").read_text().splitlines()
+        changed = [f"{name:26}{value:21}{value:21}" if line.startswith(name) else line for line in lines]
+        return "\n".join(changed).encode()
+
+    monkeypatch.setattr(caller_facts, "_read_own_limits", lambda: make_table(before))
+    assert _check_limits(make_table(before))
+    with pytest.raises(CallerRefused):
+        _check_limits(make_table(after))

@@ -8,28 +8,34 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from boathook.guards.code_cache import CodeCache
-    from boathook.guards.script_forks import SharedHook
 
 OWN_PACKS = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/packs"
-_OWN_PREFIX = "boathook/"
+OWN_PREFIX = "boathook/"
 NAME_VARIABLE = "AGENT_HOOK_NAME"
 _COMPILED = "__pycache__"
 
 
-def find_known_scripts(hooks: Sequence[SharedHook], shared_code: str, compiled: CodeCache) -> frozenset[str]:
-    """Return the scripts that are, with the code they share, byte for byte the same as in this installation."""
-    names = {script: variables.get(NAME_VARIABLE, "") for script, _, _, variables, _ in hooks}
-    pack = names[hooks[0][0]].partition(":")[0]
-    own_pack = f"{OWN_PACKS}/{pack.removeprefix(_OWN_PREFIX)}"
-    if not pack.startswith(_OWN_PREFIX) or not _is_same_folder(shared_code, f"{own_pack}/lib", compiled):
+def find_known_scripts(names: Mapping[str, str], shared_code: str, compiled: CodeCache) -> frozenset[str]:
+    """Return the scripts that are, with the code they share, byte for byte the same as in this installation.
+
+    `names` are the names of their hooks. All are of one pack.
+    """
+    own_pack = find_own_pack(next(iter(names.values())))
+    if not own_pack or not _is_same_folder(shared_code, f"{own_pack}/lib", compiled):
         return frozenset()
     own_folders = {script: f"{own_pack}/hooks/{name.partition(':')[2]}/scripts" for script, name in names.items()}
     return frozenset(
         script for script, own in own_folders.items() if _is_same_folder(os.path.dirname(script), own, compiled)
     )
+
+
+def find_own_pack(name: str) -> str:
+    """Return the folder in which boathook has the pack of a hook, "" if the pack is not one of boathook's."""
+    pack = name.partition(":")[0]
+    return f"{OWN_PACKS}/{pack.removeprefix(OWN_PREFIX)}" if pack.startswith(OWN_PREFIX) else ""
 
 
 def _is_same_folder(folder: str, own: str, compiled: CodeCache) -> bool:

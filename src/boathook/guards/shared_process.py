@@ -13,22 +13,20 @@ import sys
 
 from boathook.core.json_text import loads
 from boathook.guards.code_cache import CodeCache
-from boathook.guards.known_scripts import NAME_VARIABLE, OWN_PACKS, find_known_scripts
+from boathook.guards.known_scripts import NAME_VARIABLE, find_known_scripts
 from boathook.guards.run_guard import prepare_call
 from boathook.guards.script_run import end_process, run_script
+from boathook.guards.shared_modules import SharedModules, find_module_file, is_known_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any, NoReturn
+    from collections.abc import Mapping
+    from typing import Any
 
     from boathook.guards.script_forks import SharedHook
 
 _SIGTERM = 15
-_OWN_PACKAGE, _PLAIN_MODE = "boathook", "plain"
-_end_now = os._exit
-# The modules of `lib` whose code runs now, each imported by the one before.
-_importing: list[str] = []
+_PLAIN_MODE = "plain"
 
 
 def run_alone(cache: str, script: str, shared_code: str, *, only_known: bool = False) -> None:
@@ -38,8 +36,8 @@ def run_alone(cache: str, script: str, shared_code: str, *, only_known: bool = F
     """
     compiled = CodeCache(cache, shared_code or script)
     if only_known:
-        name = os.environ.get(NAME_VARIABLE, "")
-        _require_known([(script, shared_code, False, {NAME_VARIABLE: name}, 0)], shared_code, compiled)
+        names = {script: os.environ.get(NAME_VARIABLE, "")}
+        _use_preloaded(names, find_known_scripts(names, shared_code, compiled), shared_code)
     _prepare_interpreter(compiled, shared_code)
     code = run_script(script, compiled.compile(script))
     compiled.save()
@@ -59,8 +57,10 @@ def run_shared(cache: str, mode: str = "", *, only_known: bool = False) -> None:
     _signal.signal(_SIGTERM, lambda *_: is_ending.append(1))
     shared_code = hooks[0][1]
     compiled = CodeCache(cache, shared_code)
+    names = {script: variables.get(NAME_VARIABLE, "") for script, _, _, variables, _ in hooks}
+    known = find_known_scripts(names, shared_code, compiled)
     if only_known:
-        _require_known(hooks, shared_code, compiled)
+        _use_preloaded(names, known, shared_code)
     _prepare_interpreter(compiled, shared_code)
     codes = {hook[0]: compiled.compile(hook[0]) for hook in hooks}
     own_names = _import_for(
@@ -71,7 +71,6 @@ def run_shared(cache: str, mode: str = "", *, only_known: bool = False) -> None:
     for event in events:
         prepare_call(event)
     report = os.dup(1)
-    known = find_known_scripts(hooks, shared_code, compiled)
     forks = ScriptForks(codes, [SharedInput(event) for event in events], report, known, is_ending)
     # A collection would write to every page that the forks share with this process.
     gc.freeze()
@@ -93,68 +92,6 @@ def _read_head(data: bytes) -> tuple[list[SharedHook], list[bytes]]:
     return [tuple(one) for one in head["hooks"]], events
 
 
-class SharedModules:
-    """Imports the modules of a pack's `lib` by their file names; the standard library and boathook come first."""
-
-    def __init__(self, compiled: CodeCache, folder: str) -> None:
-        self._compiled = compiled
-        self._files = {path.rpartition("/")[2][:-3]: path for path in _list_modules(folder)}
-
-    def find_file(self, name: str) -> str:
-        return "" if _is_known(name) else self._files.get(name, "")
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:  # noqa: ARG002
-        file = self.find_file(name) if path is None else ""
-        if not file:
-            return None
-        from _frozen_importlib import ModuleSpec
-
-        loader: Any = self
-        return ModuleSpec(name, loader, origin=file)
-
-    def create_module(self, spec: Any) -> None:  # noqa: ARG002
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__file__ = self._files[module.__name__]
-        code = self._compiled.compile(module.__file__)
-        if isinstance(code, Exception):
-            raise code
-        _importing.append(module.__file__)
-        os.__dict__["_exit"] = _leave_process
-        try:
-            exec(code, module.__dict__)  # noqa: S102
-        except SystemExit as error:
-            raise _make_exit_error(module.__file__, error.code) from None
-        finally:
-            _importing.pop()
-            os.__dict__["_exit"] = _leave_process if _importing else _end_now
-
-
-def _leave_process(code: int) -> NoReturn:
-    """End the process, but not for a module of `lib` that is being imported: that would look like a guard without opinion."""
-    if _importing:
-        raise _make_exit_error(_importing[-1], code)
-    _end_now(code)
-
-
-def _make_exit_error(path: str, code: object) -> RuntimeError:
-    fix = "Fix: let modules of lib only define things"
-    return RuntimeError(f"{path} ended the program while it was imported (exit code {code or 0}). {fix}")
-
-
-def _is_known(name: str) -> bool:
-    return name in sys.stdlib_module_names or name == _OWN_PACKAGE
-
-
-def _list_modules(folder: str) -> list[str]:
-    try:
-        names = sorted(os.listdir(folder)) if folder else []
-    except OSError:
-        return []
-    return [f"{folder}/{name}" for name in names if name.endswith(".py")]
-
-
 def _prepare_interpreter(compiled: CodeCache, shared_code: str) -> None:
     sys.dont_write_bytecode = True
     if shared_code:
@@ -169,12 +106,12 @@ def _import_for(sources: list[bytes]) -> list[str]:
         lines = [line.split() for line in source.split(b"\n") if line.startswith((b"import ", b"from "))]
         names |= dict.fromkeys(words[1].decode("ascii", "replace").strip(",") for words in lines if len(words) > 1)
     for name in names:
-        if _is_known(name.partition(".")[0]):
+        if is_known_module(name.partition(".")[0]):
             try:
                 __import__(name)
             except Exception:  # noqa: BLE001, S112  (the script reports it)
                 continue
-    return [name for name in names if not _is_known(name.partition(".")[0])]
+    return [name for name in names if not is_known_module(name.partition(".")[0])]
 
 
 def _import_shared_code(names: list[str]) -> bool:
@@ -210,45 +147,12 @@ def _describe_interpreter() -> tuple[object, ...]:
     return dict(os.environ), os.getcwd(), list(sys.path), list(sys.meta_path), sys.stdout, sys.stderr, threads
 
 
-def find_module_file(name: str) -> str:
-    """Return the file of a module of `lib`, "" if there is none of this name."""
-    for finder in sys.meta_path:
-        if isinstance(finder, SharedModules):
-            return finder.find_file(name)
-    return ""
+def _use_preloaded(names: Mapping[str, str], known: frozenset[str], shared_code: str) -> None:
+    """Take the code that scripts share from memory, if they are all boathook's own; if not, start as a new interpreter."""
+    from boathook.guards.preloaded_code import use_preloaded_code
 
-
-def preload_shared_code() -> None:
-    """Import what the guards of boathook's own packs share, for the forks of this process that run them."""
-    for pack in sorted(os.listdir(OWN_PACKS)):
-        folder = f"{OWN_PACKS}/{pack}/lib"
-        finder: Any = SharedModules(CodeCache("", folder), folder)
-        sys.meta_path.insert(0, finder)
-        try:
-            for path in _list_modules(folder):
-                __import__(path.rpartition("/")[2][:-3])
-        finally:
-            sys.meta_path.remove(finder)
-            # Nothing else should find them.
-            for path in _list_modules(folder):
-                name = path.rpartition("/")[2][:-3]
-                sys.modules[_name_preloaded(pack, name)] = sys.modules.pop(name)
-
-
-def _name_preloaded(pack: str, name: str) -> str:
-    return f"boathook.packs.{pack}.lib.{name}"
-
-
-def _require_known(hooks: list[SharedHook], shared_code: str, compiled: CodeCache) -> None:
-    known = find_known_scripts(hooks, shared_code, compiled)
-    if not all(hook[0] in known for hook in hooks):
+    if names.keys() - known or not use_preloaded_code(next(iter(names.values())), shared_code):
         _start_again()
-    # The code that they share has the same bytes.
-    pack = hooks[0][3][NAME_VARIABLE].partition(":")[0].rpartition("/")[2]
-    for path in _list_modules(shared_code):
-        name = path.rpartition("/")[2][:-3]
-        if (module := sys.modules.get(_name_preloaded(pack, name))) is not None:
-            sys.modules[name] = module
 
 
 def _start_again(*mode: str) -> None:

@@ -12,7 +12,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from boathook.guards.shared_process import preload_shared_code, run_alone, run_shared
+from boathook.guards.known_scripts import NAME_VARIABLE, OWN_PREFIX
+from boathook.guards.preloaded_code import preload_shared_code
+from boathook.guards.shared_process import run_alone, run_shared
 from boathook.process.command import ASK_COMMAND
 from boathook.process.remote_hooks import NoAnswerError, import_httpx, run_remote_hook
 from boathook.process.shared_jobs import start_python
@@ -22,7 +24,9 @@ from boathook.warm.process_state import close_other_handles, replace_environment
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_BROKEN_CODE = 70
+# As the interpreter ends after an exception.
+_BROKEN_CODE = 1
+_NAME, _OWN = NAME_VARIABLE.encode(), OWN_PREFIX.encode()
 # How the command begins, and what does the same here; it gets the rest of the command, and the whole of it is in `sys.orig_argv`.
 _FORKED: dict[tuple[str, ...], Callable[..., int | None]] = {
     ASK_COMMAND: run_remote_hook,
@@ -43,12 +47,17 @@ def preload_modules() -> None:
 def start_hook_process(
     argv: Sequence[str], env: Mapping[bytes, bytes], cwd: str, stdin: int, stdout: int, stderr: int
 ) -> int:
-    """Start the process of a hook. In a sandbox it has another command, and so it is no fork."""
+    """Start the process of a hook. In a sandbox it has another command, so it is not forked."""
     words = tuple(argv)
     start = next((start for start in _FORKED if words[: len(start)] == start), None)
-    if start is None or (start == ASK_COMMAND and "httpx" not in sys.modules):
+    if start is None or not _can_fork(start, env):
         return spawn_posix(argv, env, cwd, stdin, stdout, stderr)
     return start_in_folder(cwd, lambda: _fork_hook(words, len(start), dict(env), (stdin, stdout, stderr)))
+
+
+def _can_fork(start: tuple[str, ...], env: Mapping[bytes, bytes]) -> bool:
+    """Whether what it needs can be in memory. The name of a guard proves nothing: the fork looks at the bytes."""
+    return "httpx" in sys.modules if start == ASK_COMMAND else env.get(_NAME, b"").startswith(_OWN)
 
 
 def _fork_hook(words: tuple[str, ...], at: int, env: dict[bytes, bytes], streams: tuple[int, int, int]) -> int:
@@ -84,5 +93,7 @@ def _become_hook(
         sys.orig_argv[:] = words
         os.close(writing)
         code = _FORKED[words[:at]](*words[at:]) or 0
+    except BaseException as error:  # noqa: BLE001
+        sys.excepthook(type(error), error, error.__traceback__)
     finally:
         os._exit(code)

@@ -30,7 +30,10 @@ def stamp_main_files(hooks_toml: str) -> list[tuple[str, Stamp]]:
 
 
 class SourceWatch:
-    """The interpreter, the package and hooks.toml, and all other modules that are in memory, which are looked at once in a second."""
+    """The interpreter, the package and hooks.toml; and the modules that are in memory, which are looked at once in a second.
+
+    Those of the standard library are left out: they come with the interpreter.
+    """
 
     def __init__(
         self, main_files: Sequence[tuple[str, Stamp]], started: float, pack_looks: PackLooks | None = None
@@ -58,7 +61,7 @@ class SourceWatch:
 
 
 def _is_of_interpreter(path: str) -> bool:
-    """Whether a module comes with the interpreter, which is looked at for every event: a third of all files."""
+    """Whether a module is of the standard library: those are a third of all files."""
     return path.startswith(_STANDARD_LIBRARY) and not any(folder in path for folder in _PACKAGE_FOLDERS)
 
 
