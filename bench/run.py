@@ -471,6 +471,12 @@ def bench_warm(folder: Path, launcher: Launcher, rounds: int, entry_path: Path) 
         (Row("client in Python, none of 20 hooks matches", against, 1.15), ask(projects[20], flags=asking), bare),
         (Row("client in Python, one `sh` hook blocks", against, 1.8), ask(blocking, code=2, flags=asking), bare),
     ]
+    guards, guarded = list_shell_guards(), folder / "warm-guards"
+    add_standard_pack(guarded, guards)
+    flags = ("--config", str(guarded))
+    cold = launcher.measure(event_file(folder, projects[20]), *warm.make_words(flags=flags))
+    all_guards = Row(f"warm, all {len(guards)} shell guards of the standard pack", "cold", 0.6)
+    pairs.append((all_guards, ask(projects[20], client, flags=flags), cold))
     if shutil.which("jq"):
         jq = launcher.measure(event_file(folder, blocking), str(_write_jq_hook(folder)))
         pairs.append((Row("warm, one `sh` hook blocks", "a bash + jq hook run directly", 0.4), block, jq))

@@ -92,6 +92,10 @@ def _preload() -> "PackLooks | None":
     from importlib import import_module
     from pkgutil import walk_packages
 
+    from boathook.warm.forked_hook import preload_modules
+
+    # First: what it compiles leaves holes in the memory, which the others fill. Events would fill them, and copy their pages.
+    preload_modules()
     for name in PRELOADED_PACKAGES:
         package = import_module(f"boathook.{name}")
         for module in walk_packages(package.__path__, f"boathook.{name}."):
@@ -105,9 +109,6 @@ def _preload() -> "PackLooks | None":
         except ImportError:
             # On musl there is no re2.
             continue
-    from boathook.warm.forked_hook import preload_modules
-
-    preload_modules()
     from boathook.catalog_cache.format import keep_catalogues
     from boathook.warm.stamps import load_stamps_library
 
