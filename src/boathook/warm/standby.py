@@ -14,7 +14,7 @@ from boathook.warm.standby_process import BEGUN, MAX_REPORT_BYTES, wait_for_even
 
 if TYPE_CHECKING:
     from boathook.warm.caller_facts import CallerFacts
-    from boathook.warm.page_copies import Ranges
+    from boathook.warm.memory_copies import Ranges
     from boathook.warm.standby_process import EventInput
 
 # The exit code of a fork that could not answer.
@@ -45,7 +45,7 @@ class Standby:
             facts.blocked,
             facts.ignored,
             facts.limits,
-            *(event.data, event.is_complete, event.is_for_hooks, event.reports_pages),
+            *(event.data, event.is_complete, event.is_for_hooks, event.reports_memory),
         )
         body = make_memory_file(marshal.dumps(fields))
         try:
@@ -59,7 +59,7 @@ class Standby:
             self._has_begun = self._has_begun or self._line.recv(len(BEGUN), socket.MSG_DONTWAIT) == BEGUN
         return self._has_begun
 
-    def read_pages(self) -> Ranges:
+    def read_written_memory(self) -> Ranges:
         """Return the memory that it wrote to, if it was to say so; [] otherwise."""
         try:
             self.has_begun()

@@ -7,7 +7,7 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from boathook.warm.page_copies import copy_pages, find_own_pages, merge_pages
+from boathook.warm.memory_copies import copy_pages, find_own_pages, merge_pages
 from boathook.warm.standby import fork_standby
 from boathook.warm.standby_process import EventInput
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boathook.warm.caller_facts import CallerFacts
-    from boathook.warm.page_copies import Ranges
+    from boathook.warm.memory_copies import Ranges
     from boathook.warm.standby import Standby
 
 _READY_STANDBYS, _MAX_STANDBYS = 2, 8
@@ -92,7 +92,7 @@ class StandbyPool:
         """Hand an event over; the first ones are to say which memory they wrote to."""
         event = EventInput(data, is_complete, is_for_hooks, standby.can_report and self._forks_to_ask > 0)
         standby.start(facts, event, handles)
-        self._forks_to_ask -= event.reports_pages
+        self._forks_to_ask -= event.reports_memory
 
     def fork(self) -> Standby:
         standby = fork_standby(can_report=self._forks_to_ask > 0)
@@ -126,7 +126,7 @@ class StandbyPool:
         if not ended:
             return
         self._unregister(standby.pidfd)
-        pages = standby.read_pages()
+        pages = standby.read_written_memory()
         # A fork that has copies already would not name them, so there are none until the last one was asked.
         if not self._forks_to_ask:
             self._pages = pages or self._pages

@@ -22,7 +22,7 @@ from boathook.process.spawn import replace_own_spawn
 from boathook.process.supervisor import HOOK_ENTRY
 from boathook.warm.caller_facts import CALLER_LIMITS, LIBRARY_SIGNALS, parse_environment
 from boathook.warm.forked_hook import start_hook_process
-from boathook.warm.page_copies import WrittenPages, copy_pages, find_own_pages, map_files, merge_pages
+from boathook.warm.memory_copies import WrittenMemory, copy_pages, find_own_pages, map_files, merge_pages
 from boathook.warm.process_state import close_handle, close_other_handles, replace_environment, reset_signals
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class EventInput(Value):
     # The resident has seen that hooks are wanted.
     is_for_hooks: bool
     # It should say which memory it wrote to.
-    reports_pages: bool
+    reports_memory: bool
 
 
 def wait_for_event(line: socket.socket, *, can_report: bool) -> None:
@@ -52,22 +52,22 @@ def wait_for_event(line: socket.socket, *, can_report: bool) -> None:
     own_limits = {which: resource.getrlimit(which) for which in CALLER_LIMITS}
     # Callers of other events, the socket itself: nothing of the resident's is for a hook.
     close_other_handles((line.fileno(),))
-    written = WrittenPages() if can_report else None
+    written = WrittenMemory() if can_report else None
     handles = _receive_event(line)
     body, connection, *streams, process, variables = handles
     fields = marshal.loads(read_all(body))
     os.close(body)
-    *taken, data, is_complete, is_for_hooks, reports_pages = fields
+    *taken, data, is_complete, is_for_hooks, reports_memory = fields
     with suppress(OSError):
         # Without the resident, the event is answered nevertheless.
         line.send(BEGUN)
-    if written is not None and not reports_pages:
+    if written is not None and not reports_memory:
         written.close()
-    if not reports_pages:
+    if not reports_memory:
         line.close()
     _take_over(taken, streams, process, variables, own_limits)
-    event = EventInput(data, is_complete, is_for_hooks, reports_pages)
-    _answer_event(taken[1], event, socket.socket(fileno=connection), lambda: _report_pages(line, written))
+    event = EventInput(data, is_complete, is_for_hooks, reports_memory)
+    _answer_event(taken[1], event, socket.socket(fileno=connection), lambda: _report_memory(line, written))
 
 
 def _receive_event(line: socket.socket) -> list[int]:
@@ -115,7 +115,7 @@ def _answer_event(args: list[str], event: EventInput, connection: socket.socket,
             signal.signal(number, signal.SIG_IGN)
         try:
             # Before the end: a fork whose client has gone is killed.
-            if event.reports_pages:
+            if event.reports_memory:
                 report()
             # The caller waits until its streams are closed, and the end of a process first frees its memory, which takes a while.
             for stream in range(3):
@@ -144,7 +144,7 @@ def _answer_event(args: list[str], event: EventInput, connection: socket.socket,
         )
 
 
-def _report_pages(line: socket.socket, written: WrittenPages | None) -> None:
+def _report_memory(line: socket.socket, written: WrittenMemory | None) -> None:
     try:
         if written is not None:
             line.send(marshal.dumps(merge_pages(find_own_pages())))

@@ -8,7 +8,7 @@ import resource
 import sys
 from pathlib import Path
 
-from boathook.warm.page_copies import WrittenPages, copy_pages, find_own_pages, map_files, merge_pages
+from boathook.warm.memory_copies import WrittenMemory, copy_pages, find_own_pages, map_files, merge_pages
 from tests.warm.warm_harness import Client, TestResident, wait_until
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -48,7 +48,7 @@ def test_what_a_fork_has_written_to_is_found_and_copied_in_advance_by_the_next()
         # Pages that this process has for itself already: they count only if they are written to again.
         for at in range(size // 4, size, PAGE):
             memory[at] = 1
-        written = WrittenPages()
+        written = WrittenMemory()
         for at in range(0, size // 2, PAGE):
             memory[at] = 2
         ranges = merge_pages(find_own_pages())
@@ -71,7 +71,7 @@ def test_what_a_fork_has_written_to_is_found_and_copied_in_advance_by_the_next()
 
 def test_the_fork_that_shares_pages_ends_with_the_process_that_asks():
     def begin_and_end() -> bytes:
-        WrittenPages()
+        WrittenMemory()
         (child,) = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         return child.encode()
 
@@ -101,7 +101,19 @@ def _read_mapped_files() -> int:
 
 
 def test_memory_that_is_not_there_is_left_out():
-    copy_pages([(PAGE, PAGE), (1 << 46, PAGE)])
+    import ctypes
+
+    size = 200 * PAGE
+    memory = bytearray(b"x" * size)
+    start = (ctypes.addressof(ctypes.c_char.from_buffer(memory)) // PAGE + 1) * PAGE
+
+    pages = {*range(start // PAGE, start // PAGE + 198)}
+
+    def copy_and_look() -> bytes:
+        copy_pages([(PAGE, PAGE), (1 << 46, PAGE), (start, 100 * PAGE)])
+        return b"%d" % len(pages & find_own_pages())
+
+    assert int(_run_in_fork(copy_and_look)) == 100
 
 
 def test_pages_that_follow_each_other_are_one_piece_of_memory():

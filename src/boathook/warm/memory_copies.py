@@ -26,7 +26,7 @@ _madvise = ctypes.CDLL(None).madvise
 _madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
-class WrittenPages:
+class WrittenMemory:
     """Keeps a fork that does nothing: it shares all pages with this process that are not written to from now on.
 
     Without that fork, a page that the resident has written to since would belong to this process alone, as if it had been
