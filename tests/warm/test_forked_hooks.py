@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 
 from boathook.guards.preloaded_code import preload_shared_code
+from boathook.process.command import ASK_COMMAND
+from boathook.process.remote_hooks import import_httpx
+from boathook.process.shared_jobs import start_python
 from boathook.warm import forked_hook
 from boathook.warm.forked_hook import start_hook_process
 from tests.packs.toy_packs import find_pack
@@ -240,7 +243,7 @@ def test_a_fork_that_fails_reports_why(tmp_path: Path, monkeypatch: pytest.Monke
         raise ValueError("the cause")
 
     monkeypatch.setattr(forked_hook, "_FORKED", {("guard",): fail})
-    with open(tmp_path / "out", "w+b") as out, open(os.devnull, "rb") as nothing:
+    with open(tmp_path / "out", "w+b") as out, open(__file__, "rb") as nothing:
         handles = (nothing.fileno(), out.fileno(), out.fileno())
         pid = start_hook_process(["guard"], {b"AGENT_HOOK_NAME": b"boathook/standard:guard"}, str(tmp_path), *handles)
         _, status = os.waitpid(pid, 0)
@@ -295,6 +298,44 @@ def test_a_guard_of_another_pack_has_an_interpreter_of_its_own(
     assert b"[] 1 1 " in one[2]
     assert b"'-I', '-S', '-X', 'utf8'" in one[2]
     assert shared_resident.count_events() == before + 1
+
+
+@pytest.mark.parametrize("names", [["look"], ["look", "look-again"]], ids=["alone", "shared"])
+def test_a_guard_blocks_if_its_event_is_larger_than_files_may_be(
+    project: ScratchProject, warm: Client, cold: Client, shared_resident: TestResident, names: list[str]
+) -> None:
+    write_pack(project.config / "packs/mine/guards", names)
+    before = shared_resident.count_events()
+    options = ("--host", "native", "--config", str(project.config))
+    limit = ("/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
+    one, other = [client.run(EVENT, *options, before=limit) for client in (warm, cold)]
+    assert one == other
+    assert one[0] == 2
+    assert shared_resident.count_events() == before + 1
+
+
+@pytest.mark.parametrize(
+    ("start", "variable", "is_file", "can_fork"),
+    [
+        ("run_shared", "", True, True),
+        ("run_shared", "", False, False),
+        ("run_alone", "OPENSSL_CONF", True, False),
+        ("run_alone", "LD_PRELOAD", True, False),
+        ("ask", "", False, True),
+        ("ask", "OPENSSL_CONF", False, False),
+    ],
+)
+def test_what_a_fork_cannot_do_is_left_to_a_new_interpreter(
+    tmp_path: Path, start: str, variable: str, is_file: bool, can_fork: bool
+) -> None:
+    import_httpx("")
+    command = ASK_COMMAND if start == "ask" else start_python(start)
+    env = {b"AGENT_HOOK_NAME": b"boathook/standard:machine", **({variable.encode(): b"x"} if variable else {})}
+    (tmp_path / "event").write_text("{}")
+    with open(tmp_path / "event" if is_file else os.devnull, "rb") as stdin:
+        assert forked_hook._can_fork(command, env, stdin.fileno()) == can_fork
+        others = {**env, b"AGENT_HOOK_NAME": b"boathooks/standard:machine"}
+        assert not forked_hook._can_fork(start_python("run_shared"), others, stdin.fileno())
 
 
 def test_an_edited_guard_of_the_standard_pack_has_an_interpreter_of_its_own(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _signal as signal  # pyright: ignore[reportMissingImports]
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # As the interpreter ends after an exception.
 _BROKEN_CODE = 1
+# Libraries read them when they are loaded, which was in the resident.
+_LIBRARY_VARIABLES = (b"LD_", b"OPENSSL_", b"MALLOC_", b"GLIBC_TUNABLES")
 _NAME, _OWN = NAME_VARIABLE.encode(), OWN_PREFIX.encode()
 # How the command begins, and what does the same here; it gets the rest of the command, and the whole of it is in `sys.orig_argv`.
 _FORKED: dict[tuple[str, ...], Callable[..., int | None]] = {
@@ -50,14 +53,20 @@ def start_hook_process(
     """Start the process of a hook. In a sandbox it has another command, so it is not forked."""
     words = tuple(argv)
     start = next((start for start in _FORKED if words[: len(start)] == start), None)
-    if start is None or not _can_fork(start, env):
+    if start is None or not _can_fork(start, env, stdin):
         return spawn_posix(argv, env, cwd, stdin, stdout, stderr)
     return start_in_folder(cwd, lambda: _fork_hook(words, len(start), dict(env), (stdin, stdout, stderr)))
 
 
-def _can_fork(start: tuple[str, ...], env: Mapping[bytes, bytes]) -> bool:
-    """Whether what it needs can be in memory. The name of a guard proves nothing: the fork looks at the bytes."""
-    return "httpx" in sys.modules if start == ASK_COMMAND else env.get(_NAME, b"").startswith(_OWN)
+def _can_fork(start: tuple[str, ...], env: Mapping[bytes, bytes], stdin: int) -> bool:
+    """Whether a fork can do what a new interpreter would."""
+    if any(name.startswith(_LIBRARY_VARIABLES) for name in env):
+        return False
+    if start == ASK_COMMAND:
+        return "httpx" in sys.modules
+    # The name proves nothing: the fork looks at the bytes, and becomes a new interpreter if they are not boathook's own. That
+    # one reads the input from its beginning, so it must be a file.
+    return env.get(_NAME, b"").startswith(_OWN) and stat.S_ISREG(os.fstat(stdin).st_mode)
 
 
 def _fork_hook(words: tuple[str, ...], at: int, env: dict[bytes, bytes], streams: tuple[int, int, int]) -> int:
