@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from boathook.permits.agent_evidence import find_agent
+from boathook.system.ancestors import make_ancestor
 from tests.scratch_project import ScratchProject
 from tests.terminal import make_agent
 from tests.warm.warm_harness import Client, wait_until
@@ -59,3 +61,13 @@ def test_a_hook_knows_the_process_that_the_agent_started(project: ScratchProject
         with client.start("--event", "PreToolUse") as process:
             _, err = process.communicate(json.dumps(CALL).encode())
         assert str(process.pid).encode() in err.splitlines()
+
+
+@pytest.mark.parametrize("script", ["boathook/warm/resident_entry.py", "boathook/entry/hook_entry.py"])
+@pytest.mark.parametrize("program", ["python3.13t", ".python3.12-wrapped", "graalpy"])
+def test_a_process_of_ours_is_known_whatever_its_interpreter_is_called(program: str, script: str) -> None:
+    above = make_ancestor(7, [program], [f"/opt/{program}", "-I", "-S", f"/lib/{script}", "--state", "/s"])
+    found = find_agent({}, [above], [])
+    assert found is not None
+    assert found.text == "boathook, which runs hooks"
+    assert find_agent({}, [make_ancestor(7, ["vim"], ["vim", f"/lib/{script}"])], []) is None

@@ -13,7 +13,7 @@ from boathook.core.value import Value
 MAX_ANCESTORS = 64
 _MAX_COMMAND_BYTES = 1 << 14
 _SCRIPT_ENDINGS = (".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".exe")
-_MODULE_FLAG = "-m"
+_MODULE_FLAG, _ISOLATED_FLAGS = "-m", ["-I", "-S"]
 _PS = "/bin/ps"
 
 
@@ -58,9 +58,10 @@ def _get_name(path: str) -> str:
 def _find_script(words: list[str]) -> str:
     # The first argument of an interpreter that is not an option is the program that counts.
     name = _get_name(words[0]) if words else ""
-    if not is_interpreter(name) and name not in SHELLS:
-        return ""
     rest = words[1:]
+    # Our own processes are started like this, by an interpreter that may have any name.
+    if not is_interpreter(name) and name not in SHELLS and rest[:2] != _ISOLATED_FLAGS:
+        return ""
     # python -m NAME
     if _MODULE_FLAG in rest and all(word.startswith("-") for word in rest[: rest.index(_MODULE_FLAG)]):
         return "".join(rest[rest.index(_MODULE_FLAG) + 1 :][:1]).partition(".")[0]
