@@ -56,11 +56,11 @@ def _prepare(host: str, way: str, place: Place, _: dict[str, str], boathook: Do)
         (scripts / "run.sh").chmod(0o755)
     if way == WARM:
         (place.home / ".config/agents/hooks.toml").write_text('[hooks]\nwarm = "on"\n')
-    # What is younger than two seconds is not kept in the compiled catalogue.
-    time.sleep(2.5)
     boathook("install", host, "--yes")
     if way == WARM:
         boathook("warm", "start")
+    # What is younger than two seconds, the registry of installations too, is not kept in the compiled catalogue.
+    time.sleep(2.5)
 
 
 def _complain(_: Observation) -> Iterator[str]:
