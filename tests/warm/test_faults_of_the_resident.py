@@ -32,7 +32,7 @@ from tests.warm.warm_harness import PATIENCE_SECONDS, Client, TestResident, is_r
 CALL = {"tool_name": "Shell", "tool_input": {"command": "make deploy"}}
 EVENT = ("--event", "PreToolUse")
 BLOCK = "echo no >&2; exit 2"
-ENDED = WarmEngineEnded.sentence
+ENDED = WarmEngineEnded().sentence
 # Notes each time that it runs.
 COUNTING = 'echo run >> "$HOME/runs"; '
 # Notes its own number, and stays.

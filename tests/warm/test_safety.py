@@ -8,22 +8,41 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from boathook.catalog_cache.format import Compiled
+from boathook.entry import warm_client
 from boathook.entry.surroundings import (
+    ASK_STATUS,
     find_session_keyring,
     open_own_process,
+    open_process,
+    read_process_file,
     read_surroundings,
 )
+from boathook.system.locations import PathAvoidedError, RealPaths
 from boathook.warm.caller_facts import CallerEnvironment
-from boathook.warm.mount_watch import MountWatch, find_doubtful_points
+from boathook.warm.mount_watch import MayHangError, MountWatch, read_mounts
 from boathook.warm.resident import Resident
-from tests.warm.warm_harness import COLD, PATIENCE_SECONDS, Client, TestResident, compile_client, wait_until
+from tests.warm.warm_harness import (
+    COLD,
+    COMPILER,
+    PACKAGE,
+    PATIENCE_SECONDS,
+    Client,
+    TestResident,
+    compile_client,
+    wait_until,
+)
 
 EVENT = ("--event", "PreToolUse")
 CALL = {"tool_name": "Shell", "tool_input": {"command": "make deploy"}}
@@ -289,19 +308,76 @@ MOUNTS = rb"""22 27 0:21 / /proc rw,relatime - proc proc rw
 
 
 def test_a_file_system_of_a_network_or_a_program_may_hang():
-    assert find_doubtful_points(MOUNTS) == [b"/mnt/a b", b"/run/user/1/doc", b"/home"]
+    assert read_mounts(MOUNTS) == {
+        22: (b"/proc", True),
+        27: (b"/", True),
+        31: (b"/mnt/a b", False),
+        32: (b"/run/user/1/doc", False),
+        33: (b"/home", False),
+    }
 
 
-def test_an_event_about_a_file_system_that_may_hang_is_not_looked_at_by_the_resident(monkeypatch):
+@pytest.fixture
+def nothing_avoided() -> Iterator[None]:
+    yield
+    RealPaths.avoided = ()
+
+
+@pytest.mark.usefixtures("nothing_avoided")
+def test_an_event_about_a_file_system_that_may_hang_is_not_looked_at_by_the_resident(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "pread", lambda _, __, offset: MOUNTS[offset:])
     watch = MountWatch(sys.executable, "/home/me/state")
     os.close(watch.handle)
-    assert watch.may_hang("/mnt/a b/project", b"")
-    assert watch.may_hang("/", b'{"command": "cat /mnt/a b/file"}')
-    assert watch.may_hang("/", rb'{"command": "cat \/run\/user\/1\/doc\/x"}')
-    assert watch.may_hang("/", rb'{"command": "cat /mnt/a\u0020b/file"}')
+    assert watch.is_named(b'{"command": "cat /mnt/a b/file"}')
+    assert watch.is_named(rb'{"command": "cat \/run\/user\/1\/doc\/x"}')
+    assert watch.is_named(rb'{"command": "cat /mnt/a\u0020b/file"}')
     # The resident itself lives in /home.
-    assert not watch.may_hang("/home/me", b'{"command": "ls /home /mnt"}')
+    assert not watch.is_named(b'{"command": "ls /home /mnt"}')
+    # Nothing of the event names these.
+    (tmp_path / "link").symlink_to("/mnt/a b/folder")
+    for path in ("/mnt/a b", "/mnt/a b/x/y", "/run/user/1/doc", f"{tmp_path}/link/x"):
+        with pytest.raises(PathAvoidedError):
+            RealPaths().find(path)
+    assert RealPaths().find("/mnt/a bc/x") == "/mnt/a bc/x"
+    compiled = Compiled({"watch": [("/usr", None), (f"{tmp_path}/link/hooks/", None)]}, memoryview(b""))
+    with pytest.raises(PathAvoidedError):
+        compiled.check_places()
+
+
+@pytest.mark.usefixtures("nothing_avoided")
+def test_a_process_with_a_folder_or_a_stream_where_it_may_hang_is_refused(monkeypatch, tmp_path):
+    watch = MountWatch(sys.executable)
+    os.close(watch.handle)
+    with open(tmp_path / "stream", "w") as stream:
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": stream}
+        with subprocess.Popen(["cat"], cwd="/proc", **streams) as child, open_proc(child.pid) as process:
+            watch.check_process(process)
+            number = find_mount_number(process)
+            monkeypatch.setattr(watch, "_doubtful", {number})
+            with pytest.raises(MayHangError, match="stream"):
+                watch.check_process(process)
+            monkeypatch.setattr(watch, "_known", {number})
+            # As after `umount --lazy`.
+            with pytest.raises(MayHangError, match="folder"):
+                watch.check_process(process)
+            child.stdin.close()
+    with subprocess.Popen(["cat"], cwd=tmp_path, stdin=subprocess.PIPE) as child, open_proc(child.pid) as process:
+        with pytest.raises(MayHangError, match="folder"):
+            watch.check_process(process)
+        child.stdin.close()
+
+
+@contextlib.contextmanager
+def open_proc(pid: int) -> Iterator[int]:
+    handle = open_process(pid)
+    yield handle
+    os.close(handle)
+
+
+def find_mount_number(process: int) -> int:
+    """Return the number of the mount that the error stream of a process is on."""
+    lines = read_process_file(process, "fdinfo/2").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(b"mnt_id:"))
 
 
 class ChangeOnce:
@@ -364,6 +440,92 @@ def test_a_folder_that_hangs_stops_no_other_caller(project, own_client, resident
         folder.close()
     with hanging:
         hanging.wait(PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "command", ["cp a {name}/x", "cp a link/x", "cat {path}/x"], ids=["relative", "by a link", "absolute"]
+)
+def test_a_path_that_hangs_stops_no_other_caller(project, own_client, resident, command):
+    if os.geteuid() or not os.path.exists("/dev/fuse"):
+        return
+    project.write_hook("guard", script=BLOCK, fields={"matcher": "{pattern: deploy}"})
+    own_client.run(CALL, *EVENT)
+    folder = HangingFolder(project.path / "hanging")
+    (project.path / "link").symlink_to("hanging")
+    try:
+        if not folder.is_there:
+            return
+        text = command.format(name=folder.path.name, path=folder.path)
+        hanging = own_client.start(*EVENT)
+        hanging.stdin.write(json.dumps({**CALL, "tool_input": {"command": text}}).encode())
+        hanging.stdin.close()
+        wait_until(lambda: resident.find_status().get("running") == 1, "an event that hangs")
+        assert own_client.run(CALL, *EVENT) == (2, b"", b"no\n")
+    finally:
+        folder.close()
+    with hanging:
+        hanging.wait(PATIENCE_SECONDS)
+
+
+def test_a_call_is_refused_if_the_resident_hangs_after_it_accepted_it(project, resident, tmp_path):
+    project.write_hook("guard", script=BLOCK)
+    client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-DLIFE_MS=300"))
+    with client.start(*EVENT, "--broken", "2", "--repair", "start again") as slow:
+        wait_until(lambda: resident.find_status().get("running") == 1, "an accepted event")
+        # The input is slow, and the resident lives.
+        time.sleep(1)
+        assert slow.poll() is None
+        os.kill(resident.process.pid, signal.SIGSTOP)
+        try:
+            assert slow.wait(PATIENCE_SECONDS) == 2
+        finally:
+            os.kill(resident.process.pid, signal.SIGCONT)
+        assert b"the warm engine hangs" in slow.stderr.read()
+
+
+def test_the_client_in_python_knows_a_resident_that_hangs(monkeypatch, tmp_path):
+    monkeypatch.setattr(warm_client, "LIFE_SECONDS", 0.2)
+    path = str(tmp_path / "s")
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        listener.bind(path)
+        listener.listen()
+        connection = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        connection.connect(path)
+        assert warm_client._is_silent(connection)
+        accepted = [stack.enter_context(listener.accept()[0]) for _ in range(2)]
+        assert accepted[1].recv(64) == ASK_STATUS
+
+        def answer() -> None:
+            other = stack.enter_context(listener.accept()[0])
+            other.send(b"{}")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        monkeypatch.setattr(warm_client, "LIFE_SECONDS", PATIENCE_SECONDS)
+        assert not warm_client._is_silent(connection)
+        thread.join()
+        os.unlink(path)
+        # It takes no callers any more, but those that it has accepted get their answers.
+        assert not warm_client._is_silent(connection)
+
+
+def test_an_offer_that_no_client_takes_keeps_no_resident_alive(project, resident, tmp_path):
+    project.write_hook("guard", script=BLOCK)
+    text = (PACKAGE / "warm/client.c").read_text()
+    stopped = text.replace("int signals = take_signals(", "raise(SIGSTOP); int signals = take_signals(", 1)
+    assert stopped != text
+    (tmp_path / "client.c").write_text(stopped)
+    words = [COMPILER, "-DACCEPT_MS=60000", "-o", str(tmp_path / "client"), str(tmp_path / "client.c")]
+    subprocess.run(words, check=True, capture_output=True)
+    with Client(project, str(tmp_path / "client")).start(*EVENT) as client:
+        wait_until(lambda: Path(f"/proc/{client.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "a stop")
+        resident.process.terminate()
+        assert resident.process.wait(PATIENCE_SECONDS) == 0
+        os.kill(client.pid, signal.SIGCONT)
+        # By the cold path: nothing of the input was read.
+        assert client.communicate(json.dumps(CALL).encode(), PATIENCE_SECONDS) == (b"", b"no\n")
+        assert client.returncode == 2
 
 
 def test_a_resident_that_hangs_is_replaced_by_the_next_one_and_ends_when_it_notices(project, resident, patient_client):

@@ -10,7 +10,7 @@ import sys
 # What .pyc files are checked with: fast, and built in.
 from _imp import source_hash
 
-from boathook.system.locations import system
+from boathook.system.locations import RealPaths, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ class Compiled:
         self._watched: frozenset[str] | None = None
         # What looks at all watched files at once, in the warm engine.
         self._are_unchanged: Callable[[], bool] | None = None
+
+    def check_places(self) -> None:
+        """Raise PathAvoidedError if a watched file is where this process may not look."""
+        paths = RealPaths()
+        for path, _ in self.head["watch"] if paths.avoided else ():
+            paths.find(path.rstrip("/"))
 
     def prepare_looks(self, pack: "Callable[[Any], Callable[[], bool] | None] | None") -> None:
         """Let a library of the warm engine look at the watched files, if it can."""
@@ -172,6 +178,7 @@ def _read_kept(path: str) -> "Compiled | None":
         kept.pop(path, None)
         if compiled is None:
             return None
+        compiled.check_places()
         compiled.prepare_looks(_KeptCatalogues.pack_looks)
         if len(kept) >= _KeptCatalogues.LIMIT:
             kept.clear()

@@ -5,6 +5,7 @@ import _socket
 import sys
 
 from boathook.entry.surroundings import (
+    ASK_STATUS,
     EXITED,
     GO,
     KEY_CHARS,
@@ -30,18 +31,21 @@ else:
     import posix as system
 
 ACCEPT_SECONDS = 0.05
+# How long it may take until the resident shows that it lives.
+LIFE_SECONDS = 10.0
 
 
 class WarmEngineEnded(Exception):
-    """The resident accepted an event and ended before it answered: the event must not run a second time."""
+    """The resident accepted an event and did not answer: the event must not run a second time."""
 
-    # The same words as in client.c.
-    sentence = "boathook cannot answer (the warm engine ended before it answered), so no hook decided"
+    def __init__(self, cause: str = "the warm engine ended before it answered") -> None:
+        # The same words as in client.c.
+        self.sentence = f"boathook cannot answer ({cause}), so no hook decided"
 
 
 def ask_resident(words: "list[str]") -> None:
     """End as the event ends; return only if it was not accepted, and then none of the input has been read."""
-    connection, handlers = None, {}
+    connection, handlers, is_accepted = None, {}, False
     opened: list[int] = []
     try:
         state = words[words.index("--state") + 1]
@@ -51,13 +55,14 @@ def ask_resident(words: "list[str]") -> None:
         connection.settimeout(ACCEPT_SECONDS)
         is_accepted = connection.recv(16) == OFFER
         if is_accepted:
-            connection.settimeout(None)
+            connection.settimeout(LIFE_SECONDS)
             handlers = _forward_signals()
             _send_streams(connection)
     except (OSError, ValueError, LookupError, AttributeError):
         is_accepted = False
     finally:
-        for handle in opened:
+        # If it was accepted, the path of the socket still goes through one of them.
+        for handle in () if is_accepted else opened:
             system.close(handle)
     if connection is not None and is_accepted:
         _wait_for_end(connection)
@@ -140,9 +145,15 @@ def _wait_for_end(connection: "Any") -> "NoReturn":
     while True:
         try:
             message, ancillary, _, _ = connection.recvmsg(16, _socket.CMSG_SPACE(4))
+        except TimeoutError:
+            # The input may be slow, or the resident may hang.
+            if _is_silent(connection):
+                raise WarmEngineEnded("the warm engine hangs") from None
+            continue
         except ConnectionError:
             message, ancillary = b"", []
         if message == STARTED and ancillary:
+            connection.settimeout(None)
             _answering.append(int.from_bytes(ancillary[0][2][:4], sys.byteorder))
         elif message[:1] == EXITED and message[1] not in ended_apart - {128 + number for number in _forwarded}:
             system._exit(message[1])
@@ -151,6 +162,26 @@ def _wait_for_end(connection: "Any") -> "NoReturn":
             _die(message[1])
         else:
             raise WarmEngineEnded
+
+
+def _is_silent(connection: "Any") -> bool:
+    """Whether the resident does not even say how it is, over a connection of its own.
+
+    One that takes no connections any more is about to end, and answers those that it has accepted.
+    """
+    other = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC)
+    other.settimeout(LIFE_SECONDS)
+    try:
+        other.connect(connection.getpeername())
+        other.send(ASK_STATUS)
+        other.recv(1)
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+    finally:
+        other.close()
+    return False
 
 
 def _die(number: int) -> "NoReturn":

@@ -385,10 +385,16 @@ def _exists(path: str) -> bool:
     return True
 
 
+class PathAvoidedError(Exception):
+    """A path leads to where this process may not look."""
+
+
 class RealPaths:
     """Finds real paths, of which only the beginning may exist; it looks at each folder once."""
 
     MAX_LINKS = 40
+    # Mount points below which nothing may be looked at: see `boathook.warm.mount_watch`.
+    avoided: "tuple[str, ...]" = ()
 
     def __init__(self) -> None:
         self._known = {"": ""}
@@ -406,6 +412,8 @@ class RealPaths:
             return known
         above, _, name = path.rpartition("/")
         real = f"{self.find(above)}/{name}" if len(path) <= MAX_PATH_CHARS else path
+        if any(real == point or real.startswith(point + "/") for point in self.avoided):
+            raise PathAvoidedError
         try:
             target = system.readlink(real)
         except (OSError, ValueError):

@@ -99,7 +99,6 @@ class CallerFacts(Value):
     env: CallerEnvironment
     # What LC_CTYPE is set to, b"" if it stays.
     locale_name: bytes
-    folder: str
     umask: int
     blocked: tuple[int, ...]
     ignored: tuple[int, ...]
@@ -174,8 +173,6 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
     if any(number in blocked for number in LIBRARY_SIGNALS):
         raise CallerRefused("signals that the C library keeps for itself are blocked")
     limits = _check_limits(read_process_file(process, "limits"))
-    # The name alone: to open a folder may take for ever, if its file system hangs.
-    folder = os.readlink("cwd", dir_fd=process)
     handles.append(os.open("environ", os.O_RDONLY | os.O_CLOEXEC, dir_fd=process))
     env = CallerEnvironment(handles[1])
     try:
@@ -184,7 +181,7 @@ def _read_facts(pid: int, handles: list[int], own_surroundings: bytes) -> Caller
         env.wipe()
         raise
     umask = int(_find_line(status, b"Umask"), 8)
-    return CallerFacts(pid, args, env, _find_locale(env), folder, umask, blocked, ignored, limits, *handles)
+    return CallerFacts(pid, args, env, _find_locale(env), umask, blocked, ignored, limits, *handles)
 
 
 def _find_line(status: bytes, name: bytes) -> bytes:

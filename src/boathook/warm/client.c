@@ -22,6 +22,10 @@
 #ifndef ACCEPT_MS
 #define ACCEPT_MS 50
 #endif
+/* How long it may take until the resident shows that it lives. */
+#ifndef LIFE_MS
+#define LIFE_MS 10000
+#endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -32,6 +36,7 @@
 #define SYS_pidfd_send_signal 424
 #endif
 #define PROTOCOL "boathook warm 2"
+#define ASK_STATUS PROTOCOL " status"
 #define KEY_LINK "fd/9"
 #define KEY_PREFIX "/memfd:boathook-"
 #define KEY_CHARS 32
@@ -325,8 +330,8 @@ static int ask_resident(char **cold) {
         close(connection);
         return -1;
     }
-    close(folder);
     close(self);
+    /* The folder stays open: the path of the socket goes through its handle. */
     return connection;
 }
 
@@ -411,6 +416,20 @@ static int was_ended_apart(int code, const sigset_t *forwarded) {
     return (number == SIGTERM || number == SIGHUP || number == SIGINT) && !sigismember(forwarded, number);
 }
 
+/* Whether the resident does not even say how it is, over a connection of its own. One that takes no connections any more is
+   about to end, and answers those that it has accepted. */
+static int is_silent(int connection) {
+    struct sockaddr_un address;
+    socklen_t size = sizeof address;
+    int other = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd answered = {other, POLLIN, 0};
+    int result = other >= 0 && !getpeername(connection, (struct sockaddr *)&address, &size) &&
+                 !connect(other, (struct sockaddr *)&address, size) &&
+                 send(other, ASK_STATUS, strlen(ASK_STATUS), MSG_NOSIGNAL) > 0 && !poll(&answered, 1, LIFE_MS);
+    if (other >= 0) close(other);
+    return result;
+}
+
 /* Wait until the event is answered, and end as it ends. */
 static _Noreturn void wait_for_end(int connection, int signals, const sigset_t *ignored, char **cold) {
     static const char *const cause = "the warm engine ended before it answered";
@@ -419,7 +438,10 @@ static _Noreturn void wait_for_end(int connection, int signals, const sigset_t *
     int answering = -1;
     struct pollfd waiting[2] = {{connection, POLLIN, 0}, {signals, POLLIN, 0}};
     for (;;) {
-        if (poll(waiting, 2, -1) < 0) continue;
+        /* Before a process answers, the input may be slow, or the resident may hang. */
+        int ready = poll(waiting, 2, answering < 0 ? LIFE_MS : -1);
+        if (!ready && is_silent(connection)) answer_broken(cold, "the warm engine hangs");
+        if (ready <= 0) continue;
         if (waiting[1].revents & POLLIN) forward(signals, answering, ignored, &forwarded);
         if (!waiting[0].revents) continue;
         char message[16] = "";

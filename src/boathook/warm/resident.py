@@ -20,7 +20,7 @@ from boathook.entry.fast_path import find_answer, read_fast_options
 from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
 from boathook.warm.caller_facts import CallerRefused, examine_caller, has_process_ended, is_own_user
 from boathook.warm.caller_streams import HandOver, read_now, write_now
-from boathook.warm.mount_watch import MountWatch
+from boathook.warm.mount_watch import MayHangError, MountWatch
 from boathook.warm.standby_pool import StandbyPool
 from boathook.warm.warm_folder import identify_socket, remove_socket
 
@@ -42,6 +42,10 @@ _MORE_CONNECTIONS = 8
 _CALM_MS = 3.0
 # How long a caller may take to say what it wants.
 _GREETING_SECONDS = 2.0
+# How long an offer holds. Clients take it at once, unless they are stopped.
+_OFFER_SECONDS = 10.0
+# How long callers that have not said go may take if this process is about to end.
+_LAST_SECONDS = 1.0
 _CHECK_SECONDS = 60.0
 _SCARCITY_SECONDS = 0.02
 # How long a fork may take until it has read its event. One that was stopped would never do so.
@@ -161,11 +165,10 @@ class Resident:
     def _check_time(self) -> None:
         now = time.monotonic()
         for caller in [*self._callers.values()]:
-            # Who was made an offer may have said go by now: only its end is a reason to forget it.
             if now <= caller.deadline:
                 continue
-            if caller.standby is None and not caller.is_running:
-                self._refuse(caller, "the caller did not say what it wants")
+            if not caller.is_running:
+                self._give_up(caller)
             elif caller.standby is not None and caller.way == "forked" and not caller.standby.has_begun():
                 # The client gets to know how it ended, and refuses the call.
                 with suppress(OSError):
@@ -178,11 +181,22 @@ class Resident:
         if is_idle or is_gone or (is_due and not self._watch.is_current()):
             self._end()
 
+    def _give_up(self, caller: WarmCaller) -> None:
+        """Forget a caller that does not say what it wants, unless it has said so by now."""
+        with suppress(BlockingIOError, ConnectionError):
+            if caller.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                return
+        # A client that says go now takes the cold path, or refuses the call if it was a moment too late.
+        self._refuse(caller, "the caller did not say what it wants")
+
     def _end(self) -> None:
         """Take no more callers, and leave no file behind; those that are here get their answers."""
         if self._is_ending:
             return
         self._is_ending = True
+        for caller in self._callers.values():
+            if not caller.is_running:
+                caller.deadline = min(caller.deadline, time.monotonic() + _LAST_SECONDS)
         if identify_socket(self._folder, self._name) == self._identity:
             remove_socket(self._folder, self._name)
         # The signal that ended it can be read for ever.
@@ -244,14 +258,13 @@ class Resident:
     def _examine(self, caller: WarmCaller) -> None:
         try:
             caller.facts, caller.process = examine_caller(caller.connection, self._surroundings)
-            if self._mounts.may_hang(caller.facts.folder, b""):
-                raise CallerRefused("a folder on a file system that may hang (of a network or a program)")
+            self._mounts.check_process(caller.facts.process)
             # Whether a fork can enter it.
             os.chdir(f"/proc/self/fd/{caller.facts.process}/cwd")
             os.chdir("/")
-        except (CallerRefused, OSError) as error:
+        except (CallerRefused, MayHangError, OSError) as error:
             # Reasons are counted, so they name no process and no path.
-            caller.refusal = str(error) if isinstance(error, CallerRefused) else error.strerror or "an error"
+            caller.refusal = error.strerror or "an error" if isinstance(error, OSError) else str(error)
 
     def _turn_away(self) -> None:
         """Let a caller know that there is no descriptor left for it, with the one that is kept for this."""
@@ -295,6 +308,7 @@ class Resident:
             self._refuse(caller, str(error) if isinstance(error, CallerRefused) else error.strerror or "an error")
             return
         self._handlers[caller.connection.fileno()] = lambda: self._begin(caller)
+        caller.deadline = time.monotonic() + _OFFER_SECONDS
         self._send(caller, OFFER)
 
     def _begin(self, caller: WarmCaller) -> None:
@@ -343,7 +357,7 @@ class Resident:
         """Answer that there is nothing to do, or let a fork find out what is."""
         if caller.facts is None or caller.options is None:
             return
-        answer, may_look = None, not self._mounts.may_hang(caller.facts.folder, caller.data)
+        answer, may_look = None, not self._mounts.is_named(caller.data)
         if may_look:
             answer = self._find_answer(caller.facts, caller.options, caller.data)
         written = -1 if answer is None else write_now(caller.streams[1], answer)

@@ -20,6 +20,7 @@ from boathook.entry.surroundings import EXITED, STARTED
 from boathook.process.reaper import set_caller_process
 from boathook.process.spawn import replace_own_spawn
 from boathook.process.supervisor import HOOK_ENTRY
+from boathook.system.locations import RealPaths
 from boathook.warm.caller_facts import CALLER_LIMITS, LIBRARY_SIGNALS, parse_environment
 from boathook.warm.forked_hook import start_hook_process
 from boathook.warm.memory_copies import WrittenMemory, copy_pages, find_own_pages, map_files, merge_pages
@@ -99,6 +100,8 @@ def _take_over(
     os.close(variables)
     time.tzset()
     set_caller_process(pid)
+    # What hangs here hangs for this caller alone.
+    RealPaths.avoided = ()
     replace_own_spawn(start_hook_process)
     for number in ignored:
         if number not in LIBRARY_SIGNALS:
