@@ -21,8 +21,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from boathook.ledger.reader import LedgerReader, verify_chain
 from boathook.warm.resident_control import list_residents
+from hatch_build import build_client
 
 ROOT = Path(__file__).resolve().parent.parent
 HOOK_ENTRY = ROOT / "src/boathook/entry/hook_entry.py"
@@ -89,8 +92,8 @@ class WarmSoak:
     def __init__(self, folder: Path, state: Path) -> None:
         package, client = ROOT / "src/boathook/warm", folder / "client"
         # A busy machine needs longer than 50 ms.
-        words = ["cc", "-O2", "-static", "-DACCEPT_MS=10000", "-o", str(client), str(package / "client.c")]
-        subprocess.run(words, check=True)
+        if not build_client(package / "client.c", client, "-DACCEPT_MS=10000"):
+            sys.exit("soak: the client of the warm engine cannot be built")
         self.variables, self.state = {CLIENT: str(client), STATE: str(state)}, str(state)
         argv = [sys.executable, "-I", "-S", str(package / "resident_entry.py"), "--state", str(state)]
         self.process = subprocess.Popen(argv, env={}, start_new_session=True)

@@ -35,7 +35,6 @@ from boathook.warm.mount_watch import MayHangError, MountWatch, read_mounts
 from boathook.warm.resident import Resident
 from tests.warm.warm_harness import (
     COLD,
-    COMPILER,
     PACKAGE,
     PATIENCE_SECONDS,
     Client,
@@ -202,7 +201,7 @@ def test_a_process_that_has_ended_is_not_taken_for_the_caller(project, resident,
     project.write_hook("guard", script=BLOCK)
     header = tmp_path / "leaving.h"
     header.write_text(LEAVING)
-    client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-include", str(header)))
+    client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-include", str(header), small=False))
     os.kill(resident.process.pid, signal.SIGSTOP)
     try:
         with client.start(*EVENT) as process:
@@ -240,7 +239,7 @@ static ssize_t send_more(int connection, const struct msghdr *message, int flags
 def test_a_caller_that_sends_more_after_go_is_dropped_and_does_not_keep_the_resident_busy(project, resident, tmp_path):
     header = tmp_path / "more.h"
     header.write_text(SENDING_MORE)
-    client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-include", str(header)))
+    client = Client(project, compile_client(tmp_path, "-DACCEPT_MS=60000", "-include", str(header), small=False))
     with client.start(*EVENT, "--broken", "2") as process:
         # Its input stays open: only what it said is a reason to drop it.
         assert b"so no hook decided" in process.stderr.read()
@@ -516,9 +515,8 @@ def test_an_offer_that_no_client_takes_keeps_no_resident_alive(project, resident
     stopped = text.replace("int signals = take_signals(", "raise(SIGSTOP); int signals = take_signals(", 1)
     assert stopped != text
     (tmp_path / "client.c").write_text(stopped)
-    words = [COMPILER, "-DACCEPT_MS=60000", "-o", str(tmp_path / "client"), str(tmp_path / "client.c")]
-    subprocess.run(words, check=True, capture_output=True)
-    with Client(project, str(tmp_path / "client")).start(*EVENT) as client:
+    path = compile_client(tmp_path, "-DACCEPT_MS=60000", source=tmp_path / "client.c", small=False)
+    with Client(project, path).start(*EVENT) as client:
         wait_until(lambda: Path(f"/proc/{client.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "a stop")
         resident.process.terminate()
         assert resident.process.wait(PATIENCE_SECONDS) == 0

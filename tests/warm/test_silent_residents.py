@@ -18,11 +18,11 @@ from boathook.warm.resident_control import list_residents, stop_residents
 from boathook.warm.warm_folder import bind_socket, make_warm_folder
 from tests.scratch_project import ScratchProject
 from tests.warm.warm_harness import (
-    COMPILER,
     PACKAGE,
     PATIENCE_SECONDS,
     Client,
     TestResident,
+    compile_client,
     is_running,
     wait_until,
 )
@@ -44,10 +44,7 @@ def compile_changed_client(folder: Path, old: str, new: str) -> str:
     text = (PACKAGE / "warm/client.c").read_text()
     assert text.count(old) == 1
     (folder / "changed.c").write_text(text.replace(old, new))
-    path = str(folder / "changed")
-    words = [COMPILER, "-O1", "-DACCEPT_MS=60000", "-I", str(PACKAGE / "warm"), "-o", path, str(folder / "changed.c")]
-    subprocess.run(words, check=True, capture_output=True)
-    return path
+    return compile_client(folder, "-DACCEPT_MS=60000", source=folder / "changed.c", small=False)
 
 
 def test_a_client_that_sends_its_own_end_of_the_connection_is_forgotten_when_it_ends(

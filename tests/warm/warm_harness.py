@@ -17,6 +17,7 @@ from typing import Any
 import boathook
 from boathook.warm.resident import ASK_STATUS
 from boathook.warm.warm_folder import connect_socket, list_sockets, make_warm_folder
+from hatch_build import build_client
 from tests.scratch_project import HOOK_ENTRY, ScratchProject
 
 PACKAGE = Path(boathook.__file__).parent
@@ -37,11 +38,10 @@ def is_supported() -> bool:
     return bool(COMPILER) and os.path.exists("/proc/self/ns/time_for_children")
 
 
-def compile_client(folder: Path, *flags: str) -> str:
-    path = str(folder / "client")
-    words = [COMPILER, "-O1", "-Wall", "-Wextra", *flags, "-o", path, str(PACKAGE / "warm/client.c")]
-    subprocess.run(words, check=True, capture_output=True)
-    return path
+def compile_client(folder: Path, *flags: str, source: Path = PACKAGE / "warm/client.c", small: bool = True) -> str:
+    path = folder / "client"
+    assert build_client(source, path, "-Wall", "-Wextra", "-Werror", *flags, small=small)
+    return str(path)
 
 
 # How long a resident that lives and says nothing is asked again.

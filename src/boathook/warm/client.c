@@ -2,14 +2,12 @@
    PYTHON -I -S .../entry/hook_entry.py ARGUMENTS. It asks the resident to answer, and becomes the cold command if nobody
    accepts; until then it reads nothing of the input. entry/surroundings.py and entry/warm_client.py do the same in Python. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/signalfd.h>
@@ -121,9 +119,13 @@ static void add_scheduling(struct text *text, int process) {
         text->failed = 1;
         return;
     }
-    int at = 0;
-    for (char *word = strtok(fields + 1, " \n"); word; word = strtok(NULL, " \n"), at++)
-        if (at == 16 || at == 37 || at == 38) add_format(text, "%s\n", word);
+    fields++;
+    for (int at = 0; *(fields += *fields == ' '); at++) {
+        size_t size = strcspn(fields, " \n");
+        if (at == 16 || at == 37 || at == 38) add_format(text, "%.*s\n", (int)size, fields);
+        fields += size;
+        if (*fields == '\n') break;
+    }
 }
 
 /* The root folder and its mount: the same folder may be mounted twice. */
@@ -211,8 +213,9 @@ static int open_process(int pid) {
 /* Open our own /proc, unless it is another namespace's, in which our number is another process's. A personality (setarch) is
    shown only to oneself, so it means the cold path, too: see open_own_process in entry/surroundings.py. */
 static int open_own_process(void) {
-    char number[32] = "";
-    if (personality(0xffffffff) || readlink("/proc/self", number, sizeof number - 1) < 0 || atoi(number) != getpid()) return -1;
+    char number[32] = "", own[32];
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    if (personality(0xffffffff) || readlink("/proc/self", number, sizeof number - 1) < 0 || strcmp(number, own)) return -1;
     return open_process(getpid());
 }
 
@@ -273,21 +276,30 @@ static const char *find_option(char **words, const char *name, const char *missi
 
 /* Count the sockets in a folder, and note the name of the last one: without any, nothing else is to be looked at. */
 static int count_sockets(int folder, char *name, size_t size) {
+    /* As the kernel writes it: number, place of the next one, size of this one, kind, name. */
+    struct entry {
+        unsigned long long number, next;
+        unsigned short size;
+        unsigned char kind;
+        char name[];
+    };
+    _Alignas(struct entry) char buffer[1 << 14];
     int handle = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
-    DIR *names = handle < 0 ? NULL : fdopendir(handle);
-    for (struct dirent *entry; names && (entry = readdir(names));)
-        if (strstr(entry->d_name, ".socket") && snprintf(name, size, "%s", entry->d_name) < (int)size) count++;
-    if (names) closedir(names);
+    long read;
+    while (handle >= 0 && (read = syscall(SYS_getdents64, handle, buffer, sizeof buffer)) > 0)
+        for (long at = 0; at < read; at += ((struct entry *)(buffer + at))->size) {
+            const char *found = ((struct entry *)(buffer + at))->name;
+            if (strstr(found, ".socket") && snprintf(name, size, "%s", found) < (int)size) count++;
+        }
+    if (handle >= 0) close(handle);
     return count;
 }
 
 /* Return a connection to a socket, or -1. The path goes through a handle, because that of a socket may not be long. */
 static int connect_socket(int folder, const char *name) {
-    char path[128];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", folder, name);
-    if (strlen(path) >= sizeof address.sun_path) return -1;
-    strcpy(address.sun_path, path);
+    int size = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    if (size >= (int)sizeof address.sun_path) return -1;
     int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (connection >= 0 && connect(connection, (struct sockaddr *)&address, sizeof address)) {
         close(connection);
@@ -345,16 +357,27 @@ static _Noreturn void die(int number) {
     _exit(128 + number);
 }
 
-static void print_json(const char *text) {
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') putchar('\\');
-        if ((unsigned char)*text < ' ')
-            printf("\\u%04x", *text);
+static void add_json(struct text *text, const char *reason) {
+    add(text, "\"", 1);
+    for (; *reason; reason++) {
+        if (*reason == '"' || *reason == '\\') add(text, "\\", 1);
+        if ((unsigned char)*reason < ' ')
+            add_format(text, "\\u%04x", *reason);
         else
-            putchar(*text);
+            add(text, reason, 1);
     }
-    putchar('"');
+    add(text, "\"", 1);
+}
+
+/* Write a text; return 0 if all of it was written. */
+static int write_text(int handle, const struct text *text) {
+    size_t used = 0;
+    while (used < text->size) {
+        ssize_t count = write(handle, text->data + used, text->size - used);
+        if (count < 0 && errno != EINTR) return -1;
+        if (count > 0) used += count;
+    }
+    return text->failed;
 }
 
 /* Answer as entry/hook_entry.py does if the engine is broken: the command has the form of the answer. */
@@ -366,17 +389,22 @@ static _Noreturn void answer_broken(char **cold, const char *cause) {
     const char *fix = find_option(cold, "--repair", "install boathook again");
     int refuses = !strcmp(answer, "2") || strstr(answer, "\"deny\"") || strstr(answer, "\"cancel\"");
     snprintf(reason, sizeof reason, "boathook cannot answer (%s), so no hook decided. Fix: %s", cause, fix);
+    static struct text message, printed;
     const char *place = strstr(answer, "\"REASON\"");
-    if (!place) fprintf(stderr, "%s\n", reason);
+    if (!place) {
+        add_format(&message, "%s\n", reason);
+        write_text(2, &message);
+    }
     if (*answer && strcmp(answer, "2")) {
         const char *rest = answer;
         for (; place; place = strstr(rest, "\"REASON\"")) {
-            fwrite(rest, 1, place - rest, stdout);
-            print_json(reason);
+            add(&printed, rest, place - rest);
+            add_json(&printed, reason);
             rest = place + strlen("\"REASON\"");
         }
-        puts(rest);
-        if (fflush(stdout)) _exit(refuses ? 2 : 0);
+        add(&printed, rest, strlen(rest));
+        add(&printed, "\n", 1);
+        if (write_text(1, &printed)) _exit(refuses ? 2 : 0);
     }
     _exit(strcmp(answer, "2") ? 0 : 2);
 }
@@ -475,7 +503,11 @@ static int take_signals(sigset_t *ignored, sigset_t *before) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 2 && !strcmp(argv[1], "--version")) return puts(PROTOCOL) < 0 || fflush(stdout);
+    static struct text version;
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        add_format(&version, PROTOCOL "\n");
+        return !!write_text(1, &version);
+    }
     if (argc < 5) return 2;
     char **cold = argv + 1;
     int connection = ask_resident(cold);
