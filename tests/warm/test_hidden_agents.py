@@ -65,7 +65,7 @@ def test_a_hook_knows_the_process_that_the_agent_started(project: ScratchProject
 
 @pytest.mark.parametrize("script", ["boathook/warm/resident_entry.py", "boathook/entry/hook_entry.py"])
 @pytest.mark.parametrize("program", ["python3.13t", ".python3.12-wrapped", "graalpy"])
-def test_a_process_of_ours_is_known_whatever_its_interpreter_is_called(program: str, script: str) -> None:
+def test_a_process_of_ours_is_known_by_any_name_of_its_interpreter(program: str, script: str) -> None:
     above = make_ancestor(7, [program], [f"/opt/{program}", "-I", "-S", f"/lib/{script}", "--state", "/s"])
     found = find_agent({}, [above], [])
     assert found is not None

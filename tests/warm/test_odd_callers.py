@@ -121,7 +121,7 @@ def test_a_caller_that_landlock_confines_takes_the_cold_path(project, own_client
     assert resident.count_events() == 0
 
 
-def test_limits_are_read_as_the_system_says_them():
+def test_limits_are_read_as_the_system_names_them():
     table = Path("/proc/self/limits").read_bytes()
     assert dict(_check_limits(table)) == {which: resource.getrlimit(which) for which in CALLER_LIMITS}
     names = {name for name in dir(resource) if name.startswith("RLIMIT_")}

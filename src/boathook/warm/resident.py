@@ -22,6 +22,7 @@ from boathook.warm.caller_facts import CallerRefused, examine_caller, has_proces
 from boathook.warm.caller_streams import HandOver, read_now, write_now
 from boathook.warm.mount_watch import MayHangError, MountWatch
 from boathook.warm.standby_pool import StandbyPool
+from boathook.warm.warm_caller import WarmCaller
 from boathook.warm.warm_folder import identify_socket, remove_socket
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ _HANDLES_PER_CALLER = 9
 _MORE_CONNECTIONS = 8
 # How long nothing may have happened before forks are prepared for later: the agent is about to read an answer.
 _CALM_MS = 3.0
-# How long a caller may take to say what it wants.
-_GREETING_SECONDS = 2.0
 # How long an offer holds. Clients take it at once, unless they are stopped.
 _OFFER_SECONDS = 10.0
 # How long callers that have not said go may take if this process is about to end.
@@ -52,36 +51,6 @@ _SCARCITY_SECONDS = 0.02
 _START_SECONDS = 10.0
 # What is longer is read, and judged, by a fork.
 _MAX_DATA_BYTES = 1 << 20
-
-
-class WarmCaller:
-    """One connection, and what is known of the process behind it."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self.deadline = time.monotonic() + _GREETING_SECONDS
-        self.streams: list[int] = []
-        self.facts: CallerFacts | None = None
-        # A handle that tells when its process has ended, -1 if there is none.
-        self.process = -1
-        # Why a fork cannot stand in for it.
-        self.refusal = ""
-        self.standby: Standby | None = None
-        self.options: Options | None = None
-        self.data = b""
-        self.is_running = False
-        self.begun = 0.0
-        # "answered" or "forked", as soon as that is known.
-        self.way = ""
-
-    def close_handles(self) -> None:
-        """Close what is the caller's, except for the connection."""
-        streams, facts = self.streams, self.facts
-        self.streams, self.facts, self.data = [], None, b""
-        for handle in streams:
-            os.close(handle)
-        if facts is not None:
-            facts.close()
 
 
 class Resident:
