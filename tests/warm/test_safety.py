@@ -183,17 +183,17 @@ def test_with_a_mask_that_allows_nothing_the_answer_is_the_same_and_a_resident_c
 # What a caller does to the resident.
 
 
-# Lets the client leave its connection to a child, and end.
+# Lets the client leave its connection to a child, and end, after it has looked at itself and at the resident.
 LEAVING = """
 #define _GNU_SOURCE
 #include <sys/socket.h>
 #include <unistd.h>
-static int connect_and_leave(int handle, const struct sockaddr *address, socklen_t size) {
-    int error = connect(handle, address, size);
-    if (!error && fork()) _exit(0);
-    return error;
+static ssize_t send_and_leave(int connection, const void *data, size_t size, int flags) {
+    ssize_t count = send(connection, data, size, flags);
+    if (fork()) _exit(0);
+    return count;
 }
-#define connect connect_and_leave
+#define send send_and_leave
 """
 
 
