@@ -21,7 +21,7 @@ from boathook.errors import ConfigError
 from boathook.ledger.record import make_trust_record
 from boathook.ledger.writer import Ledger, make_local_record
 from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
-from boathook.page.person_check import DecisionResult, PageDecision
+from boathook.page.person_check import DecisionResult, PageDecision, PersonProof
 from boathook.permits.factors import describe_wish
 from boathook.permits.repeat_permits import write_repeat
 from boathook.permits.waiting_questions import describe_waiting_call, read_waiting, send_answer
@@ -55,8 +55,8 @@ def _make_answer(context: PageContext, fields: Mapping[str, str], *, is_yes: boo
     )
 
 
-def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, code: str) -> DecisionResult:  # noqa: FBT001
-    answer = PersonAnswer(waiting.id, waiting.digest, is_yes, BY_PAGE, code)
+def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, proof: PersonProof) -> DecisionResult:  # noqa: FBT001
+    answer = PersonAnswer(waiting.id, waiting.digest, is_yes, BY_PAGE, proof.checked, proof.factor)
     result = send_answer(context.state, waiting, answer)
     if not result.is_taken:
         return DecisionResult(is_done=False, message=f"Nothing was answered: {result.reason}.")
@@ -94,7 +94,7 @@ def _make_denial(context: PageContext, fields: Mapping[str, str]) -> PageDecisio
     candidate, store = _find_shown_hook(context, fields)
     wish = f"Never run {candidate.hook.name}"
 
-    def deny(_: str) -> DecisionResult:
+    def deny(_: PersonProof) -> DecisionResult:
         _record_decision(context, candidate, DENY, "")
         return DecisionResult(is_done=True, message=f"{describe_denial(save_denial(candidate, store))}.")
 

@@ -122,6 +122,13 @@ def describe_no_factor() -> str:
     return f"no second factor is set (known: {', '.join(FACTORS)}), so {effect}. {_SET_FACTOR}"
 
 
+def describe_other_settings(question_id: str, *, is_needed: bool) -> str:
+    """Return why an answer of the page does not count if the page and the process that waits read different settings."""
+    difference = "it has a second factor, which the page did not check" if is_needed else "it has no second factor"
+    way = f"Start the page with the same HOME and XDG_CONFIG_HOME, or run: boathook asks {question_id[:8]}"
+    return f"the agent has other settings than the page: {difference}. {way}"
+
+
 def has_factor(settings: Settings) -> bool:
     """Whether the person chose a second factor, or a mistake in hooks.toml hides whether."""
     return _find_factor(settings) is not None
