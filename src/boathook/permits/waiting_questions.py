@@ -189,6 +189,8 @@ def _connect(state: str, waiting: WaitingQuestion) -> socket.socket:
     try:
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            # If that process is stopped, and others have taken all places, a connection would never come.
+            connection.settimeout(_CONNECT_SECONDS)
             try:
                 # Through a handle, because the path of a socket may not be long.
                 connection.connect(f"/proc/self/fd/{folder}/{waiting.id}{SOCKET_ENDING}")
