@@ -53,7 +53,7 @@ def test_a_yes_for_which_the_page_checked_nothing_does_not_count_where_no_factor
         call.end()
 
 
-def test_the_code_of_the_page_is_no_second_factor_where_one_is_set(project):
+def test_the_code_of_the_page_does_not_replace_a_second_factor(project):
     set_up(project, WAIT, *FACTOR)
     write_secret(str(project.state), SECRET, 0)
     with start_other_page(project) as page:
