@@ -119,12 +119,12 @@ def load(
         can_wait=False,
         question_denial=catalog.settings.question_denial,
         trace=debug,
-        open_permits=_find_permits(locations, origin),
+        open_permits=_find_permits(locations, origin, catalog.settings),
     )
     return _make_engine(setup, lambda hooks: BackgroundPool(hooks, report_end))
 
 
-def _find_permits(locations: Locations, origin: dict[str, str]) -> Callable[[], Permits] | None:
+def _find_permits(locations: Locations, origin: dict[str, str], settings: Settings) -> Callable[[], Permits] | None:
     """Return what opens the permits of a person, None if a project may have put them there."""
     if "state" in locations.untrusted:
         return None
@@ -134,7 +134,7 @@ def _find_permits(locations: Locations, origin: dict[str, str]) -> Callable[[], 
         if not opened:
             from boathook.permits.call_permits import PermitStore
 
-            opened.append(PermitStore(locations.state, origin))
+            opened.append(PermitStore(locations.state, origin, settings.factor_id))
         return opened[0]
 
     return open_permits
@@ -295,7 +295,7 @@ def load_for_event(kind: EventKind, locations: Locations, sender: Sender) -> Eng
         can_wait="state" not in locations.untrusted,
         question_denial=settings.question_denial,
         trace=sender.write_debug if sender.is_debug or settings.debug else None,
-        open_permits=_find_permits(locations, origin),
+        open_permits=_find_permits(locations, origin, catalog.settings),
         marks_refused_stops=sender.dialect.marks_refused_stops,
         asker=_LateAsker(locations, settings, sender),
     )

@@ -40,8 +40,8 @@ class Answer:
 
 
 class ServedPage:
-    def __init__(self, context: PageContext, port: int) -> None:
-        self.context, self.port = context, port
+    def __init__(self, context: PageContext, port: int, server: Any = None) -> None:
+        self.context, self.port, self._server = context, port, server
         self.host = f"{LOOPBACK}:{port}"
         self.token = ""
 
@@ -77,6 +77,11 @@ class ServedPage:
         assert answer.status == 200, answer.body
         return answer
 
+    def cut_connections(self) -> None:
+        """End all connections as they are now, as a network that fails does."""
+        for one in [*self._server.server_state.connections]:
+            one.loop.call_soon_threadsafe(one.abort)
+
     @contextmanager
     def follow(self, **query: str) -> Iterator[http.client.HTTPResponse]:
         """Open a stream of new records."""
@@ -103,7 +108,7 @@ def serve_context(project: str | None = None, state: str | None = None) -> Itera
     context.index.start()
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()
-    page = ServedPage(context, port)
+    page = ServedPage(context, port, server)
     try:
         page.open()
         yield page

@@ -14,15 +14,16 @@ import pytest
 
 from boathook.core.catalog import Settings
 from boathook.core.permit import Objection, Question
-from boathook.core.waiting_question import WaitingQuestion
+from boathook.core.waiting_question import CHECKED_CODE, WaitingQuestion
 from boathook.errors import ConfigError
 from boathook.hosts.setup import list_setups
-from boathook.page import person_check
+from boathook.page import decision_rows, person_check
 from boathook.page.decision_routes import DECISION_ROUTES
 from boathook.page.decision_rows import DECISION_ROWS
+from boathook.page.hook_reviews import find_waiting_hook
 from boathook.page.page_server import LOOPBACK
 from boathook.page.page_terminal import PageTerminal, open_page_terminal
-from boathook.page.person_check import CODE_SECONDS, MAX_BEGUN, DecisionResult, PageDecision, PersonCheck
+from boathook.page.person_check import CODE_SECONDS, MAX_BEGUN, DecisionResult, PageDecision, PersonCheck, PersonProof
 from boathook.permits.waiting_questions import write_waiting
 from boathook.system.process_facts import read_process_facts
 from tests.page.served import Answer, ServedPage, serve_context
@@ -247,10 +248,10 @@ def make_hostile_question(text: str) -> WaitingQuestion:
 
 
 def test_a_code_is_for_one_minute_and_one_use() -> None:
-    clock, terminal, done = [0.0], ShownLines(), list[str]()
+    clock, terminal, done = [0.0], ShownLines(), list[PersonProof]()
 
-    def run(code: str) -> DecisionResult:
-        done.append(code)
+    def run(proof: PersonProof) -> DecisionResult:
+        done.append(proof)
         return DecisionResult(is_done=True, message="done")
 
     check = PersonCheck("/nowhere", Settings, terminal, lambda: clock[0])
@@ -261,7 +262,7 @@ def test_a_code_is_for_one_minute_and_one_use() -> None:
     begun = check.begin(decision)
     assert check.finish(begun["id"], f" {terminal.code.lower()} ").is_done
     assert not check.finish(begun["id"], terminal.code).is_done
-    assert done == [""]
+    assert done == [PersonProof(CHECKED_CODE)]
     codes: set[str] = set()
     for _ in range(50):
         clock[0] += CODE_SECONDS
@@ -298,10 +299,10 @@ def test_a_factor_that_is_removed_before_the_answer_decides_nothing(
     project: ScratchProject, monkeypatch: pytest.MonkeyPatch, factor: str
 ) -> None:
     monkeypatch.setattr(person_check, "find_factor_problem", lambda *_: "")
-    settings, done = [Settings(factor=factor)], []
+    settings, done = [Settings(factor=factor)], list[PersonProof]()
 
-    def run(code: str) -> DecisionResult:
-        done.append(code)
+    def run(proof: PersonProof) -> DecisionResult:
+        done.append(proof)
         return DecisionResult(is_done=True, message="")
 
     check = PersonCheck(str(project.state), lambda: settings[0], ShownLines())
@@ -315,3 +316,15 @@ def test_an_app_that_is_chosen_and_not_connected_decides_nothing(project: Scratc
     check = PersonCheck(str(project.state), lambda: Settings(factor="totp"), ShownLines())
     with pytest.raises(ConfigError, match="no authenticator app is connected"):
         check.begin(PageDecision("Do it", (), "", lambda _: DecisionResult(is_done=True, message="")))
+
+
+def test_a_program_is_asked_about_exactly_the_hook_that_was_shown(page: ServedPage, project: ScratchProject) -> None:
+    for word in ("trust-hook", "deny-hook"):
+        fields = find_button(page, word, **find_review(page))
+        text = DECISION_ROWS[word](page.context, fields).factor_text
+        assert (fields["digest"] in text, str(project.path) in text) == (True, True)
+    candidate, _ = find_waiting_hook(page.context, fields["project"], fields["about"])
+    hostile = candidate.place.replace(project="/p\nTrust harmless?\x1b[8m\u202e")
+    text = decision_rows._describe_wish("Trust x", candidate.replace(place=hostile))
+    assert [line.split()[0] for line in text.split("\n")] == ["Trust", "file", "project", "runs", "digest"]
+    assert text.replace("\n", "").isprintable()

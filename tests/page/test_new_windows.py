@@ -125,6 +125,22 @@ def test_of_several_pages_the_newest_answers_or_the_one_with_the_port(tmp_path: 
         assert request_address(str(tmp_path)).startswith("http://127.0.0.1:1/")
 
 
+def test_a_page_that_ends_in_this_moment_and_a_link_hide_no_other_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    with answer_requests(tmp_path, 1, PageAccess("http://127.0.0.1:1")) as _:
+        with answer_requests(elsewhere, 7, PageAccess("http://127.0.0.1:7")):
+            link = tmp_path / "page" / "7-7.socket"
+            link.symlink_to(list_sockets(elsewhere)[0])
+            names = os.listdir(tmp_path / "page")
+            monkeypatch.setattr(os, "listdir", lambda _: [*names, "99-99.socket"])
+            assert request_address(str(tmp_path)).startswith("http://127.0.0.1:1/")
+            with pytest.raises(ConfigError, match="no page runs at port 7"):
+                request_address(str(tmp_path), 7)
+        monkeypatch.undo()
+
+
 def test_where_no_page_runs_the_error_names_the_command_that_starts_one(project: ScratchProject) -> None:
     done = project.run("page", "--open")
     assert (done.returncode, "no page runs. Start one: boathook page" in done.stderr) == (1, True)

@@ -19,8 +19,21 @@ WRONG_FACTORS = {
     "a wrong key": '[hooks.approvals]\nfacto = "totp"\n',
     "another type": '[hooks]\napprovals = "totp"\n',
     "not TOML": '[hooks.approvals]\nfactor = "totp"\n[oops\n',
+    "a wrong table": '[hooks.aproval]\nfactor = "totp"\n',
+    "a wrong table above": '[hook.approvals]\nfactor = "totp"\n',
+    "no table above": '[approvals]\nfactor = "totp"\n',
+    "the table above": '[hooks]\nfactor = "totp"\n',
+    "a quoted table": '["hooks.approvals"]\nfactor = "totp"\n',
+    "a list below": '[[guards]]\nmore = [{factor = "totp"}]\n',
 }
-WRONG_ASKS = {"a wrong word": '[hooks]\nask = "dney"\n', "not TOML": '[hooks\nask = "deny"\n'}
+WRONG_ASKS = {
+    "a wrong word": '[hooks]\nask = "dney"\n',
+    "not TOML": '[hooks\nask = "deny"\n',
+    "a wrong key": '[hooks]\naks = "deny"\n',
+    "a wrong table": '[hoks]\nask = "deny"\n',
+    "no table": 'ask = "deny"\n',
+    "another table": '[hooks.approvals]\nask = "deny"\n',
+}
 
 
 class ShownLines(PageTerminal):
@@ -67,7 +80,8 @@ def test_a_rule_of_questions_that_cannot_be_read_denies_them_with_the_reason(pro
 
 
 def test_other_mistakes_and_those_of_a_project_change_neither(project):
-    set_up(project, "max_stop_blocks = -1", 'ask = "wait"', "[hooks.approvals]", 'factor = "totp"')
+    other_keys = ("max_stop_blocks = -1", "colour = true", "max_timeuot = 5000")
+    set_up(project, *other_keys, 'ask = "wait"', "[hooks.approvals]", 'factor = "totp"', '[packs."a/b".c]', "ask = 1")
     for text in ('[hooks]\nask = "dney"\n[hooks.approvals]\nfactor = "topt"\n', "[hooks\n"):
         project.write_hooks_toml("project", text)
         settings = read_user_settings(locate(str(project.path)))

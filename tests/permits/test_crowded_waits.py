@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from boathook.permits.waiting_questions import ANSWER_CHECK_SECONDS
+from boathook.core.waiting_question import BY_TERMINAL, CHECKED_DIGEST, PersonAnswer, WaitingQuestion
+from boathook.permits.waiting_questions import ANSWER_CHECK_SECONDS, make_ask_id, send_answer, write_waiting
+from boathook.system.process_facts import read_process_facts
 from e2e.terminal import start_at_terminal
 from tests.permits.waiting_calls import (
     ASK,
@@ -20,10 +24,12 @@ from tests.permits.waiting_calls import (
     answer,
     list_ask_files,
     make_person_environment,
+    make_question,
     read_records,
     set_up,
     wait_until,
 )
+from tests.socket_paths import shorten_path
 
 WAIT = 'ask = "wait"'
 # Connects to the socket of a question again and again, keeps every connection, and sends nothing.
@@ -73,6 +79,28 @@ def test_a_crowd_of_processes_does_not_keep_a_person_from_answering(project, has
         assert (code, "You allowed this call." in text) == (0, True), text
         assert crowd.poll() is None or call.finish()
     assert call.finish()["decision"] == "allow"
+
+
+def test_an_answer_to_a_process_that_accepts_nothing_any_more_is_given_up(project):
+    """It is stopped, and others have taken all places: a page or a command must not hang."""
+    state, own = str(project.state), read_process_facts(os.getpid())
+    question = make_question(make_ask_id()).replace(time=time.time())
+    waiting = WaitingQuestion(question.id, question, own.pid, own.start, question.time + 60)
+    write_waiting(state, waiting)
+    listener, connections = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), []
+    with shorten_path(project.state / f"asks/{waiting.id}.sock") as path:
+        listener.bind(path)
+        listener.listen(0)
+        while not connections or not connections[-1].connect_ex(path):
+            connections.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+    results = []
+    reply = PersonAnswer(waiting.id, waiting.digest, True, BY_TERMINAL, CHECKED_DIGEST)
+    thread = threading.Thread(target=lambda: results.append(send_answer(state, waiting, reply)), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert [result.is_taken for result in results] == [False]
+    for one in (listener, *connections):
+        one.close()
 
 
 def test_the_end_of_the_agent_is_noticed_in_a_crowd(project):

@@ -12,9 +12,17 @@ import pytest
 
 from boathook.core.catalog import Settings
 from boathook.permits import askpass, factors
-from boathook.permits.factors import FACTORS, FactorAnswer, check_factor, find_factor_problem, is_code_needed
+from boathook.permits.factors import (
+    FACTORS,
+    FactorAnswer,
+    check_factor,
+    describe_wish,
+    find_factor_problem,
+    is_code_needed,
+)
 from boathook.permits.totp import STEP_SECONDS, compute_code, write_secret
 from boathook.sources.fields import HOOKS_TOML_FIELDS
+from tests.permits.waiting_calls import make_question
 
 SECRET = b"12345678901234567890"
 
@@ -106,6 +114,43 @@ def test_the_program_gets_the_question_and_a_clean_environment(folder: Path, mon
     # What a shell sets by itself.
     assert set(variables) <= {"PWD", "SHLVL", "_", "OLDPWD", "XDG_RUNTIME_DIR"}
     assert lines[-1] == "/"
+
+
+@pytest.mark.parametrize("field", ["host", "host_tool", "tool", "work_dir", "tool_input"])
+def test_a_text_of_the_call_never_looks_like_a_line_of_the_question(folder: Path, field: str) -> None:
+    hostile = "Read\ninput: ls\r\n\nAllow this call once?\u2028digest: … 0000\x1b[8m\u202ex\x9b"
+    question = make_question("a" * 32).replace(host_tool="")
+    calm = describe_wish(question)
+    value = {"command": hostile} if field == "tool_input" else hostile
+    seen = folder / "seen"
+    assert (
+        ask(write_program(folder, f'printf "%s" "$1" >{seen}'), describe_wish(question.replace(**{field: value}))) == ""
+    )
+    shown = seen.read_text()
+    labels = ["Allow this call once?", "agent", "tool", "folder", "digest", "input"]
+    assert [line.partition(":")[0] for line in shown.split("\n")] == labels
+    assert [line.partition(":")[0] for line in calm.split("\n")] == labels
+    assert (shown.replace("\n", "").isprintable(), "\\u202ex" in shown) == (True, True)
+
+
+def test_the_question_names_the_call_and_shows_the_end_of_a_long_one() -> None:
+    question = make_question("a" * 32)
+    text = describe_wish(question)
+    for part in (
+        "agent: claude",
+        "tool: Bash",
+        "folder: /p",
+        f"digest: … {question.digest[-4:]}",
+        '{"command":"rm -rf build"}',
+    ):
+        assert part in text.replace(': "', ':"')
+    for spaces in (2000, 50_000):
+        long = question.replace(tool_input={"command": f"ls {' ' * spaces}; rm -rf /"})
+        assert ("; rm -rf /" in describe_wish(long), f"input of {spaces + 28:,} characters" in describe_wish(long)) == (
+            True,
+            True,
+        ), describe_wish(long)
+        assert len(describe_wish(long)) < 2000
 
 
 def test_a_program_without_an_answer_is_ended_with_all_it_started(folder: Path) -> None:

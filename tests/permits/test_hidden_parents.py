@@ -21,7 +21,7 @@ if child:
     os._exit(0)
 while not (found := list_waiting(state)):
     time.sleep(0.05)
-result = send_answer(state, found[0], PersonAnswer(found[0].id, found[0].digest, True, BY_TERMINAL))
+result = send_answer(state, found[0], PersonAnswer(found[0].id, found[0].digest, True, BY_TERMINAL, 'digest'))
 with open(f"{mark}.new", "w") as file:
     file.write(f"{result.is_taken} {result.reason}")
 os.rename(f"{mark}.new", mark)

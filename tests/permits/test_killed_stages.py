@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
+import socket
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from boathook.core.waiting_question import WaitingQuestion
 from boathook.permits.ask_listeners import has_ask_listener
+from boathook.permits.waiting_questions import count_waiting, list_waiting, make_ask_id, write_waiting
+from boathook.system.process_facts import read_process_facts
 from tests.page.page_at_terminal import TerminalPage
 from tests.permits.test_waiting_ends import is_nothing_left
 from tests.permits.waiting_calls import (
@@ -20,10 +26,12 @@ from tests.permits.waiting_calls import (
     answer,
     list_ask_files,
     make_person_environment,
+    make_question,
     read_records,
     set_up,
     wait_until,
 )
+from tests.socket_paths import shorten_path
 
 WAIT = 'ask = "wait"'
 # Runs the command line. The first call of a function of a module waits until a file is there.
@@ -170,3 +178,31 @@ def send_anyway(page: TerminalPage, path: str, fields: dict[str, str]) -> None:
     """Send a request to a page that may be killed meanwhile."""
     with suppress(OSError, http.client.HTTPException):
         page.post(path, **fields)
+
+
+def write_left_question(state, *, pid, start):
+    question = make_question(make_ask_id()).replace(time=time.time())
+    write_waiting(state, WaitingQuestion(question.id, question, pid, start, question.time + 60))
+    return question.id
+
+
+def test_many_questions_of_killed_processes_are_removed_by_the_next_question(tmp_path):
+    state, own = str(tmp_path), read_process_facts(os.getpid())
+    for _ in range(66):
+        write_left_question(state, pid=own.pid, start=own.start + 1)
+    live = write_left_question(state, pid=own.pid, start=own.start)
+    assert count_waiting(state, 32) == 1
+    assert os.listdir(tmp_path / "asks") == [f"{live}.json"]
+
+
+def test_a_socket_that_lost_its_question_is_removed_later_and_one_that_has_it_stays(tmp_path):
+    state, own = str(tmp_path), read_process_facts(os.getpid())
+    live = write_left_question(state, pid=own.pid, start=own.start)
+    names = [f"{one}.sock" for one in (live, make_ask_id(), make_ask_id())]
+    for name in names:
+        with socket.socket(socket.AF_UNIX) as left, shorten_path(tmp_path / "asks" / name) as path:
+            left.bind(path)
+    for name in names[:2]:
+        os.utime(tmp_path / "asks" / name, (0, 0))
+    assert [waiting.id for waiting in list_waiting(state)] == [live]
+    assert set(os.listdir(tmp_path / "asks")) == {f"{live}.json", names[0], names[2]}

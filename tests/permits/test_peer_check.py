@@ -119,7 +119,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-ANSWERS = st.fixed_dictionaries({"id": JSON, "digest": JSON, "is_yes": JSON, "via": JSON, "factor": JSON})
+ANSWERS = st.fixed_dictionaries(dict.fromkeys(("id", "digest", "is_yes", "via", "checked", "factor"), JSON))
 
 
 @given(JSON | ANSWERS)

@@ -13,7 +13,7 @@ from boathook.core.event import Event
 from boathook.core.outcome import NOTHING
 from boathook.core.permit import CallObjections, Objection, Question, make_question
 from boathook.core.verdict import Verdict
-from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer, WaitingQuestion
+from boathook.core.waiting_question import BY_TERMINAL, CHECKED_DIGEST, PersonAnswer, WaitingQuestion
 from boathook.permits import person_asker
 from boathook.permits.person_asker import AskingHost, PersonAsker
 from tests.permits.waiting_calls import WaitingCall, answer, read_records, set_up
@@ -64,7 +64,7 @@ def test_a_yes_whose_check_ends_after_the_deadline_does_not_count(project, monke
     about = ("codex", "/p", "s", "pre-tool-call", "/p", "Shell", "Bash")
     question = Question("a" * 32, time.time(), *about, {"command": "ls"}, (objection,))
     waiting = WaitingQuestion(question.id, question, os.getpid(), 0, time.time() + 60)
-    reply = PersonAnswer(waiting.id, waiting.digest, True, BY_TERMINAL)
+    reply = PersonAnswer(waiting.id, waiting.digest, True, BY_TERMINAL, CHECKED_DIGEST)
     lefts, reasons, clock = [], [], FakeTime()
 
     def check_slowly(_settings, _state, answer):

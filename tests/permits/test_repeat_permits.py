@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -100,6 +101,18 @@ def test_without_a_record_nothing_is_allowed(state, monkeypatch):
     with pytest.raises(LedgerError):
         write_repeat(state, make_question(), "", time.time())
     assert not os.path.exists(f"{state}/repeats")
+
+
+def test_an_end_that_cannot_be_recorded_is_an_error_and_removes_the_permit(state, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    now = time.time()
+    permit = write_repeat(state, make_question(), "", now)
+    monkeypatch.setattr("boathook.ledger.writer.Ledger._append_line", fail)
+    with pytest.raises(LedgerError, match=r"is asked about again, but that could not be recorded, .*No space left"):
+        end_repeat(state, permit.id, now)
+    assert (find_repeat(state, make_question(), now), os.listdir(f"{state}/repeats")) == (None, [])
 
 
 def test_it_is_ended_by_a_unique_part_of_its_id(state):

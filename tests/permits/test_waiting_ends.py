@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer
+from boathook.core.waiting_question import BY_TERMINAL, CHECKED_DIGEST, PersonAnswer
 from boathook.permits.waiting_questions import list_waiting, read_waiting, send_answer
 from boathook.system.process_facts import read_process_facts
 from e2e.terminal import start_at_terminal
@@ -183,7 +183,7 @@ def test_an_answer_after_the_deadline_is_void(project):
     waiting = read_waiting(str(project.state), call.find_question())
     assert waiting is not None
     assert call.finish()["decision"] == "block"
-    reply = PersonAnswer(waiting.id, waiting.digest, True, BY_TERMINAL)
+    reply = PersonAnswer(waiting.id, waiting.digest, True, BY_TERMINAL, CHECKED_DIGEST)
     result = send_answer(str(project.state), waiting, reply)
     assert (result.is_taken, result.reason) == (False, "the call does not wait for an answer any more")
     assert [record["result"] for record in read_records(project, "answered")] == ["unanswered"]
@@ -194,10 +194,10 @@ def test_answers_that_are_wrong_slow_or_from_no_terminal_change_nothing(project)
     call = WaitingCall(project)
     state, ask_id = str(project.state), call.find_question()
     (waiting,) = list_waiting(state)
-    other = PersonAnswer(ask_id, "0" * 64, True, BY_TERMINAL)
+    other = PersonAnswer(ask_id, "0" * 64, True, BY_TERMINAL, CHECKED_DIGEST)
     for wrong in (other, other.replace(id="0" * 32)):
         assert not send_answer(state, waiting, wrong).is_taken
-    right = f"PersonAnswer({ask_id!r}, {waiting.digest!r}, True, 'terminal')"
+    right = f"PersonAnswer({ask_id!r}, {waiting.digest!r}, True, 'terminal', 'digest')"
     code = (
         "import sys; from boathook.core.waiting_question import PersonAnswer\n"
         "from boathook.permits.waiting_questions import read_waiting, send_answer\n"

@@ -65,11 +65,12 @@ def allow_call(id: str | None, state: str | None) -> int:
         if not has_typed_digest(terminal, "allow this call once", question.digest):
             echo("Nothing was allowed: you typed something else.", err=True)
             return 1
-        if question.needs_factor and (reason := ask_factor(terminal, state, describe_wish(question))):
+        reason, factor = ask_factor(terminal, state, describe_wish(question)) if question.needs_factor else ("", "")
+        if reason:
             echo(f"Nothing was allowed: {reason}", err=True)
             return 1
     try:
-        permit = write_permit(folder, question, time.time())
+        permit = write_permit(folder, question, time.time(), factor)
     except (LedgerError, OSError) as error:
         raise _make_unrecorded_error("Nothing was allowed", error) from None
     within = f"within {PERMIT_SECONDS / 60:.0f} minutes (until {format_clock(permit.end)})"

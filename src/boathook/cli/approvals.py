@@ -17,6 +17,7 @@ from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.catalog import Settings
 from boathook.core.hook import USER
 from boathook.errors import ConfigError
+from boathook.loader import UNTRUSTED_FOLDER, UNTRUSTED_FOLDER_FIX
 from boathook.permits.factors import (
     FactorAnswer,
     check_factor,
@@ -133,7 +134,9 @@ def _name_account() -> str:
 
 
 def read_user_settings(locations: Locations) -> Settings:
-    """Return the settings of the user's hooks.toml."""
+    """Return the settings of the user's hooks.toml. One that is ignored hides whether a second factor is set."""
+    if not locations.config:
+        return Settings(factor_mistake=f"{UNTRUSTED_FOLDER}. Fix: {UNTRUSTED_FOLDER_FIX}")
     return build_settings(read_hooks_toml(f"{locations.config}/hooks.toml", USER))
 
 
@@ -142,9 +145,9 @@ def ask_code(terminal: Terminal, settings: Settings) -> str:
     return terminal.ask(_CODE_QUESTION) if is_code_needed(settings) else ""
 
 
-def ask_factor(terminal: Terminal, state: str | None, question_text: str) -> str:
-    """Check the second factor of a person at a terminal; return "" if it holds, else the reason."""
+def ask_factor(terminal: Terminal, state: str | None, question_text: str) -> tuple[str, str]:
+    """Check the second factor of a person at a terminal; return "" if it holds, else the reason, and what identifies it."""
     locations = locate(state=state)
     settings = read_user_settings(locations)
     code = ask_code(terminal, settings)
-    return check_factor(settings, locations.state, FactorAnswer(question_text, code))
+    return check_factor(settings, locations.state, FactorAnswer(question_text, code)), settings.factor_id

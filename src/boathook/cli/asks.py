@@ -25,7 +25,7 @@ from boathook.cli.show import cut_text, echo, print_json, print_table
 from boathook.cli.terminal import Terminal, open_terminal
 from boathook.core.permit import TYPED_CHARS, RepeatPermit
 from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
-from boathook.core.waiting_question import BY_TERMINAL, PersonAnswer, WaitingQuestion
+from boathook.core.waiting_question import BY_TERMINAL, CHECKED_DIGEST, PersonAnswer, WaitingQuestion
 from boathook.errors import ConfigError
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import ANSWERED_TYPE
@@ -187,7 +187,8 @@ def _ask_person(folder: str, waiting: WaitingQuestion, terminal: Terminal, watch
     code = ""
     if is_yes and question.needs_factor:
         code = ask_code(terminal, read_user_settings(locate(state=folder)))
-    result = send_answer(folder, waiting, PersonAnswer(waiting.id, waiting.digest, is_yes, BY_TERMINAL, code))
+    answer = PersonAnswer(waiting.id, waiting.digest, is_yes, BY_TERMINAL, CHECKED_DIGEST, code)
+    result = send_answer(folder, waiting, answer)
     if not result.is_taken:
         echo(f"Nothing was answered: {result.reason}.", "red", err=True)
         if result.reason.startswith(_NOT_ALLOWED):

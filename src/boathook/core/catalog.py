@@ -66,6 +66,13 @@ class Settings(Value):
     factor_mistake: str = ""
 
     @property
+    def factor_id(self) -> str:
+        """Identify the second factor that is set, program included; "" if none is, or if a mistake hides which."""
+        if self.factor_mistake or self.factor == "none":
+            return ""
+        return f"{self.factor} {self.askpass}" if self.factor == "askpass" else self.factor
+
+    @property
     def question_denial(self) -> str:
         """Return why all questions to a person are denied, "" if they are not."""
         if self.ask_mistake:

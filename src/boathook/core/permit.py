@@ -128,9 +128,15 @@ class RecordedPermit(Value):
 
 
 class CallPermit(RecordedPermit):
-    """It is for the next time that the call is made."""
+    """It is for the next time that the call is made; `factor` identifies the second factor that was checked, if one was."""
+
+    factor: str
 
     _seconds = PERMIT_SECONDS
+
+    def has_factor(self, factor: str) -> bool:
+        """Whether the second factor that its hooks want was checked, as it is set where the call is made now."""
+        return bool(factor and factor == self.factor) or not any(one.needs_factor for one in self.objections)
 
 
 class RepeatPermit(RecordedPermit):

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 # How an answer reaches the process that waits.
-BY_TERMINAL, BY_PAGE = ANSWER_WAYS = ("terminal", "page")
+BY_TERMINAL, BY_PAGE = "terminal", "page"
+# What the one that answers has checked itself, so that the process that waits need not take it for granted: that the person typed
+# the end of the digest, or the code of the page's terminal; or nothing, because the second factor replaces that.
+CHECKED_DIGEST, CHECKED_CODE, CHECKED_NOTHING = "digest", "code", "nothing"
+_CHECKS = {BY_TERMINAL: (CHECKED_DIGEST,), BY_PAGE: (CHECKED_CODE, CHECKED_NOTHING)}
 # No person was asked: an earlier answer still holds.
 BY_REPEAT = "repeat"
 MAX_ANSWER_BYTES = 4096
@@ -56,18 +60,24 @@ class WaitingQuestion(Value):
 
 
 class PersonAnswer(Value):
-    """What a person answers, bound to the id and the digest of all that was shown; `factor`: the code of a second factor."""
+    """What a person answers, bound to the id and the digest of all that was shown.
+
+    `checked` is what the one that answers has checked itself. `factor` is the code of a second factor: only the process that waits
+    checks that.
+    """
 
     id: str
     digest: str
     is_yes: bool
     via: str
+    checked: str
     factor: str = ""
 
     @classmethod
     def parse(cls, fields: Any) -> PersonAnswer:
         """Make it from JSON; TypeError if it is not one."""
-        checked = check_field_types(fields, {"id": str, "digest": str, "is_yes": bool, "via": str, "factor": str})
-        if checked["via"] not in ANSWER_WAYS:
-            raise TypeError("'via' is another word")
-        return cls(**checked)
+        texts = dict.fromkeys(("id", "digest", "via", "checked", "factor"), str)
+        answer = check_field_types(fields, {**texts, "is_yes": bool})
+        if answer["checked"] not in _CHECKS.get(answer["via"], ()):
+            raise TypeError("'via' or 'checked' is another word")
+        return cls(**answer)

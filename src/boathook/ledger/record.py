@@ -77,9 +77,9 @@ def make_pruned_record(names: list[str], before: int, *, id: str, time: str) -> 
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": PRUNED_TYPE, "segments": segments, "before": before}
 
 
-def make_allow_record(question: Question, *, id: str, time: str, until: str) -> _Fields:  # noqa: A002
+def make_allow_record(question: Question, *, id: str, time: str, until: str, factor: str) -> _Fields:  # noqa: A002
     """Return the record of a person's permission; the whole call is in the record of its question."""
-    about = _describe_question(question) | {"until": until}
+    about = _describe_question(question) | {"until": until, "factor": factor}
     return {"v": RECORD_VERSION, "id": id, "time": time, "type": ALLOW_TYPE, **about}
 
 

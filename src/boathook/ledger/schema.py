@@ -65,7 +65,7 @@ RECORD_SCHEMAS: dict[str, LedgerRecord] = {
     },
     PRUNED_TYPE: {"segments": [_TEXT], "before": _COUNT},
     REPEAT_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), **_CALL},
-    ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until"), _TEXT), **_CALL},
+    ALLOW_TYPE: {**_ABOUT, **dict.fromkeys(("tool", "question", "digest", "until", "factor"), _TEXT), **_CALL},
     TRUST_TYPE: {
         **dict.fromkeys(("project", "hook", "decision", "digest", "via"), _TEXT), "machine?": _TEXT, "boathook?": _TEXT,
     },

@@ -21,7 +21,7 @@ from boathook.errors import ConfigError
 from boathook.ledger.record import make_trust_record
 from boathook.ledger.writer import Ledger, make_local_record
 from boathook.page.hook_reviews import describe_refused_trust, find_waiting_hook
-from boathook.page.person_check import DecisionResult, PageDecision
+from boathook.page.person_check import DecisionResult, PageDecision, PersonProof
 from boathook.permits.factors import describe_wish
 from boathook.permits.repeat_permits import write_repeat
 from boathook.permits.waiting_questions import describe_waiting_call, read_waiting, send_answer
@@ -55,8 +55,8 @@ def _make_answer(context: PageContext, fields: Mapping[str, str], *, is_yes: boo
     )
 
 
-def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, code: str) -> DecisionResult:  # noqa: FBT001
-    answer = PersonAnswer(waiting.id, waiting.digest, is_yes, BY_PAGE, code)
+def _send_answer(context: PageContext, waiting: WaitingQuestion, is_yes: bool, proof: PersonProof) -> DecisionResult:  # noqa: FBT001
+    answer = PersonAnswer(waiting.id, waiting.digest, is_yes, BY_PAGE, proof.checked, proof.factor)
     result = send_answer(context.state, waiting, answer)
     if not result.is_taken:
         return DecisionResult(is_done=False, message=f"Nothing was answered: {result.reason}.")
@@ -77,7 +77,8 @@ def _make_trust(context: PageContext, fields: Mapping[str, str]) -> PageDecision
         raise ConfigError(f"nothing was trusted: {problem}")
     replaces = ", and let it replace your own hook" if candidate.is_override else ""
     wish = f"Trust {candidate.hook.name}{replaces}"
-    return PageDecision(wish, _describe_hook(candidate), f"{wish}?", lambda _: _save_trust(context, candidate, store))
+    about = wish, _describe_hook(candidate), _describe_wish(wish, candidate)
+    return PageDecision(*about, lambda _: _save_trust(context, candidate, store))
 
 
 def _save_trust(context: PageContext, candidate: TrustCandidate, store: TrustStore) -> DecisionResult:
@@ -94,11 +95,11 @@ def _make_denial(context: PageContext, fields: Mapping[str, str]) -> PageDecisio
     candidate, store = _find_shown_hook(context, fields)
     wish = f"Never run {candidate.hook.name}"
 
-    def deny(_: str) -> DecisionResult:
+    def deny(_: PersonProof) -> DecisionResult:
         _record_decision(context, candidate, DENY, "")
         return DecisionResult(is_done=True, message=f"{describe_denial(save_denial(candidate, store))}.")
 
-    return PageDecision(wish, _describe_hook(candidate), f"{wish}?", deny)
+    return PageDecision(wish, _describe_hook(candidate), _describe_wish(wish, candidate), deny)
 
 
 def _find_shown_hook(context: PageContext, fields: Mapping[str, str]) -> tuple[TrustCandidate, TrustStore]:
@@ -110,7 +111,17 @@ def _find_shown_hook(context: PageContext, fields: Mapping[str, str]) -> tuple[T
     return candidate, store
 
 
+def _describe_wish(wish: str, candidate: TrustCandidate) -> str:
+    """Return what a program asks about a hook: which one it is, and exactly which bytes."""
+    return "\n".join((reveal_text(f"{wish}?"), *map(reveal_text, _list_hook_facts(candidate))))
+
+
 def _describe_hook(candidate: TrustCandidate) -> tuple[str, ...]:
+    name = candidate.hook.name
+    return ("", f"{name}, a hook that waits for your review. The page shows all of it.", *_list_hook_facts(candidate))
+
+
+def _list_hook_facts(candidate: TrustCandidate) -> tuple[str, ...]:
     hook, content = candidate.hook, candidate.content
     facts = {
         "file": hook.path,
@@ -118,8 +129,7 @@ def _describe_hook(candidate: TrustCandidate) -> tuple[str, ...]:
         "runs at": hook.trigger,
         "digest": content.digest if content is not None else "-",
     }
-    shown = (f"  {label:9} {text}" for label, text in facts.items())
-    return ("", f"{hook.name}, a hook that waits for your review. The page shows all of it.", *shown)
+    return tuple(f"  {label:9} {text}" for label, text in facts.items())
 
 
 def _record_decision(context: PageContext, candidate: TrustCandidate, decision: str, digest: str) -> None:

@@ -32,7 +32,7 @@ from boathook.page.record_index import RecordRow
 from boathook.permits.unlock import UNLOCK_FILE, describe_pause, read_unlock_end
 from boathook.permits.waiting_questions import describe_waiting_call
 from boathook.process.sessions import Sessions
-from boathook.sources.hooks_toml import read_hooks_toml
+from boathook.sources.hooks_toml import build_settings, read_hooks_toml
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
@@ -290,11 +290,15 @@ def find_pauses(context: PageContext) -> Iterator[Need]:
 
 
 def find_settings_mistakes(context: PageContext) -> Iterator[Need]:
-    """Yield the errors of the user's hooks.toml: what they hide counts as the strictest that it may have said."""
-    config = locate(context.project, state=context.given_state).config
-    diagnostics = read_hooks_toml(f"{config}/hooks.toml", USER).diagnostics if config else ()
-    for one in diagnostics:
-        if one.level != DIAGNOSTIC_ERROR:
+    """Yield the mistakes in the user's hooks.toml: what they hide counts as the strictest that it may have said."""
+    folder = locate(context.project, state=context.given_state).config
+    if not folder:
+        return
+    config = read_hooks_toml(f"{folder}/hooks.toml", USER)
+    settings = build_settings(config)
+    for one in config.diagnostics:
+        # An unknown key may be a setting about questions with a typing error in it.
+        if one.level != DIAGNOSTIC_ERROR and str(one) not in (settings.ask_mistake, settings.factor_mistake):
             continue
         text = _add_advice(f"{one.position}: {one.message}", one.fix)
         title = f"hooks.toml has a mistake{f' at {one.key}' if one.key else ''}"

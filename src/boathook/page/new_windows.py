@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import struct
 import sys
 import threading
@@ -119,8 +120,14 @@ def _request(path: str) -> str:
 
 def _list_sockets(folder: str, prefix: str) -> list[str]:
     """Return the sockets of pages, the newest first."""
-    names = [name for name in os.listdir(folder) if name.endswith(_SUFFIX) and name.startswith(prefix)]
-    return sorted(names, key=lambda name: os.lstat(f"{folder}/{name}").st_mtime_ns, reverse=True)
+    times: dict[str, int] = {}
+    for name in os.listdir(folder):
+        # A page that ends in this moment removes its socket; a link to one elsewhere is not of a page.
+        with contextlib.suppress(FileNotFoundError):
+            status = os.lstat(f"{folder}/{name}")
+            if name.endswith(_SUFFIX) and name.startswith(prefix) and stat.S_ISSOCK(status.st_mode):
+                times[name] = status.st_mtime_ns
+    return sorted(times, key=lambda name: times[name], reverse=True)
 
 
 @contextlib.contextmanager

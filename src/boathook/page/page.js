@@ -9,6 +9,8 @@ const makeElement = (name, fields) => Object.assign(document.createElement(name)
 const showStatus = (textContent, className = "") => Object.assign(find("status"), { textContent, className });
 const main = find("screen");
 const TOKEN = "boathook-token";
+// The server sends something every ten seconds.
+const SILENT_SECONDS = 30, MAX_RETRY_SECONDS = 30;
 let stream = null, isPaused = false, held = [], visit = 0, skew = 0, wanted = "";
 
 // The only way in for HTML: fragments of the server, which has escaped every text in them.
@@ -48,6 +50,8 @@ async function ask(path, options = {}) {
 }
 
 function refuse() {
+  stream?.abort();
+  showStatus("");
   sessionStorage.removeItem(TOKEN);
   const text = "The address works once, within a minute. Press Enter in the terminal that runs boathook page for another window.";
   showMessage("This window may not read the page", text);
@@ -85,32 +89,45 @@ function showWaiting(count, title) {
   find("icon").setAttribute("href", count ? `/icon.svg?${Math.min(Number(count), 99)}` : "/icon.svg");
 }
 
+// Follows records until another screen is shown. What ends or is silent is shown as ended, and asked again, ever more seldom.
 async function followRecords(name, query, position) {
   const control = stream = new AbortController();
-  try {
-    const answer = await ask(`/data/stream?${query}&after=${position}`, { signal: control.signal });
-    if (!answer.ok) return;
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) break;
-      const lines = (rest + value).split("\n");
-      rest = lines.pop();
-      for (const line of lines) if (line) takeUpdate(name, JSON.parse(line));
+  for (let seconds = 1; ; seconds = Math.min(2 * seconds, MAX_RETRY_SECONDS)) {
+    const part = new AbortController(), end = () => part.abort();
+    control.signal.addEventListener("abort", end);
+    let timer = setTimeout(end, SILENT_SECONDS * 1000);
+    try {
+      const answer = await ask(`/data/stream?${query}&after=${position}`, { signal: part.signal });
+      const reader = answer.ok && answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let rest = ""; reader;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        clearTimeout(timer);
+        timer = setTimeout(end, SILENT_SECONDS * 1000);
+        if (find("status").className) showStatus("");
+        seconds = 1;
+        const lines = (rest + value).split("\n");
+        rest = lines.pop();
+        for (const line of lines) if (line) position = takeUpdate(name, JSON.parse(line)) ?? position;
+      }
+    } catch {
+      // It is asked again.
     }
-  } catch {
+    clearTimeout(timer);
+    if (control.signal.aborted) return;
+    showStatus("The page has ended. Start it again: boathook page. Answer: boathook asks", "ended");
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     if (control.signal.aborted) return;
   }
-  if (stream === control) showStatus("The page has ended. Start it again: boathook page. Answer: boathook asks", "ended");
 }
 
+// Returns after which record the next ones come, if the update has records.
 function takeUpdate(name, update) {
   if (update.waiting !== undefined) showWaiting(update.waiting);
   if (update.heading && name === "now") main.querySelector("h1").textContent = update.heading;
   if (update.part) showPart(update);
-  if (!update.rows || name !== "live") return;
-  if (isPaused) held.push(update.rows); else addRows(update.rows);
+  if (update.rows && name === "live") isPaused ? held.push(update.rows) : addRows(update.rows);
+  return update.position;
 }
 
 function addRows(html) {

@@ -130,7 +130,7 @@ class PageRoutes:
             while not context.is_closing():
                 rows, position = context.index.list_rows_after(position)
                 if rows:
-                    yield _encode_line({"rows": describe_new_rows(rows, query)})
+                    yield _encode_line({"rows": describe_new_rows(rows, query), "position": position})
                 before, note = note, describe_records(context)
                 if note != before:
                     yield _encode_line({"part": COUNT_PART, "key": note, "html": escape_text(note)})

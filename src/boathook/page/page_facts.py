@@ -79,22 +79,29 @@ class PageFacts:
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
         self._made: dict[str, tuple[float, Any]] = {}
+        # How often a person has decided something.
+        self._decisions = 0
 
     def remember(self, key: str, make: Callable[[], _Made], seconds: float = _FRESH_SECONDS) -> _Made:
         """Return a value that was made a moment ago, or make it; of several readers, one makes it."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            end, value = self._made.get(key, (0.0, None))
+            with self._lock:
+                decisions, (end, value) = self._decisions, self._made.get(key, (0.0, None))
             if time.monotonic() >= end:
                 value = make()
-                self._made[key] = (time.monotonic() + seconds, value)
+                with self._lock:
+                    # What was begun before a decision may not know of it.
+                    if decisions == self._decisions:
+                        self._made[key] = (time.monotonic() + seconds, value)
         made: _Made = value
         return made
 
     def forget(self) -> None:
         """Make everything again when it is asked for: a person has decided something."""
         with self._lock:
+            self._decisions += 1
             self._made.clear()
 
     def load_project(self, project: str | None = None) -> ProjectFacts:

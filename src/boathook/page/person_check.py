@@ -17,6 +17,7 @@ from typing import Any
 from boathook.core.catalog import Settings
 from boathook.core.text import reveal_text
 from boathook.core.value import Value
+from boathook.core.waiting_question import CHECKED_CODE, CHECKED_NOTHING
 from boathook.errors import ConfigError
 from boathook.page.page_terminal import PageTerminal
 from boathook.permits.factors import FactorAnswer, check_factor, find_factor_problem, has_factor, is_code_needed
@@ -41,14 +42,21 @@ class DecisionResult(Value):
     repeat: Callable[[], str] | None = None
 
 
+class PersonProof(Value):
+    """What the page has checked of a person (see `PersonAnswer`), and a code of the second factor for others to check."""
+
+    checked: str
+    factor: str = ""
+
+
 class PageDecision(Value):
-    """What a person wants to do. `lines` describe it in the terminal; `run` does it, and gets the code of a second factor."""
+    """What a person wants to do. `lines` describe it in the terminal; `run` does it, and gets what was checked."""
 
     # `is_passed_on`: the process that waits for the answer checks the second factor, not the page.
     wish: str
     lines: tuple[str, ...]
     factor_text: str
-    run: Callable[[str], DecisionResult]
+    run: Callable[[PersonProof], DecisionResult]
     is_passed_on: bool = False
     needs_factor: bool = False
     # One line for the dialog, if the wish does not name what it is about.
@@ -118,7 +126,7 @@ class PersonCheck:
                 return DecisionResult(is_done=False, message=message)
             if problem := self._find_code_problem(opened, code):
                 return DecisionResult(is_done=False, message=problem)
-            return self._note_result(opened, opened.decision.run(""))
+            return self._note_result(opened, opened.decision.run(PersonProof(CHECKED_CODE)))
         if not has_factor(self._read_settings()):
             message = "Nothing was decided: the second factor was removed in the meantime. Begin again."
             return DecisionResult(is_done=False, message=message)
@@ -127,7 +135,7 @@ class PersonCheck:
             if problem := check_factor(self._read_settings(), self._state, answer):
                 self._put_back(opened)
                 return DecisionResult(is_done=False, message=f"Nothing was decided: {problem}.")
-        result = opened.decision.run(code)
+        result = opened.decision.run(PersonProof(CHECKED_NOTHING, code))
         if not result.is_done:
             # The code may have been wrong; how often it may be is limited where it is checked.
             self._put_back(opened)

@@ -34,8 +34,11 @@ _MAX_DEPTH = 1024
 class PermitStore:
     """The questions and permits of one host and project."""
 
-    def __init__(self, state: str, origin: dict[str, str], now: Callable[[], float] = time.time) -> None:
-        self._state, self._origin, self._now = state, origin, now
+    def __init__(
+        self, state: str, origin: dict[str, str], factor: str = "", now: Callable[[], float] = time.time
+    ) -> None:
+        """`factor` identifies the second factor that is set here (see `Settings.factor_id`)."""
+        self._state, self._origin, self._factor, self._now = state, origin, factor, now
         # Of calls whose hooks are asked in several parts, as in-process hooks cut them: by the host's number of the call.
         self._taken: dict[tuple[str, str], UsedPermit] = {}
 
@@ -50,6 +53,9 @@ class PermitStore:
         if permit is None:
             known = self._taken.get((digest, call)) if call else None
             return known if known is not None and known.permit.counts_at(self._now()) else None
+        # The command may have read another hooks.toml than this process.
+        if not permit.has_factor(self._factor):
+            return None
         used = UsedPermit(permit)
         # The last one is enough: the parts of a call come one after the other.
         self._taken = {(digest, call): used} if call else {}
@@ -85,8 +91,8 @@ def read_question(state: str, record_id: str, now: float) -> Question | None:
     return question if question.id == record_id and question.time <= now < question.time + PERMIT_SECONDS else None
 
 
-def write_permit(state: str, question: Question, now: float) -> CallPermit:
-    """Permit the call of a question, and close the question.
+def write_permit(state: str, question: Question, now: float, factor: str = "") -> CallPermit:
+    """Permit the call of a question, and close the question; `factor` identifies the second factor that was checked.
 
     LedgerError if that cannot be recorded, OSError if the permit cannot be written; then nothing is permitted.
     """
@@ -94,9 +100,9 @@ def write_permit(state: str, question: Question, now: float) -> CallPermit:
 
     end = now + PERMIT_SECONDS
     # First the record: without it, no permit counts.
-    record = make_local_record(state, make_allow_record, question, now=now, until=make_timestamp(end))
+    record = make_local_record(state, make_allow_record, question, now=now, until=make_timestamp(end), factor=factor)
     place = Ledger(state).append_required(record)
-    permit = CallPermit(question.id, question.digest, now, end, place.to_text(), question.objections)
+    permit = CallPermit(question.id, question.digest, now, end, place.to_text(), question.objections, factor)
     data = dump_line(permit.to_json())
     folder = f"{state}/{_PERMITS}"
     write_private(f"{folder}/{permit.digest}{PERMIT_ENDING}", data)
@@ -149,7 +155,12 @@ def _counts(state: str, permit: CallPermit, now: float) -> bool:
     from boathook.ledger.find_record import find_later_records, is_on_record
     from boathook.ledger.record import ALLOW_TYPE
 
-    about = {"question": permit.id, "digest": permit.digest, "until": make_timestamp(permit.end)}
+    about = {
+        "question": permit.id,
+        "digest": permit.digest,
+        "until": make_timestamp(permit.end),
+        "factor": permit.factor,
+    }
     if not is_on_record(state, permit.record, type=ALLOW_TYPE, **about):
         return False
     # The file of a used permit can have been put back.

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from boathook.core.catalog import Settings
 from boathook.core.json_text import dumps
-from boathook.core.permit import FACTOR_FIRST, Question
-from boathook.core.text import clean_text
+from boathook.core.permit import FACTOR_FIRST, TYPED_CHARS, Question
+from boathook.core.text import reveal_text
 from boathook.core.value import Value
 from boathook.core.waiting_question import BY_PAGE
 from boathook.ledger.redact import redact
@@ -21,7 +21,8 @@ _SET_FACTOR = 'Set one: boathook approvals totp, then add to your hooks.toml [ho
 _NO_FACTOR = f"this answer needs a second factor, and none is set. {_SET_FACTOR}"
 
 
-_MAX_SEARCHED_CHARS, _MAX_ASKED_CHARS = 1 << 14, 1000
+_MAX_SEARCHED_CHARS, _MAX_NAME_CHARS = 1 << 14, 200
+_MAX_FIRST_CHARS, _MAX_LAST_CHARS = 700, 300
 
 
 class FactorAnswer(Value):
@@ -122,6 +123,13 @@ def describe_no_factor() -> str:
     return f"no second factor is set (known: {', '.join(FACTORS)}), so {effect}. {_SET_FACTOR}"
 
 
+def describe_other_settings(question_id: str, *, is_needed: bool) -> str:
+    """Return why an answer of the page does not count if the page and the process that waits read different settings."""
+    difference = "it has a second factor, which the page did not check" if is_needed else "it has no second factor"
+    way = f"Start the page with the same HOME and XDG_CONFIG_HOME, or run: boathook asks {question_id[:8]}"
+    return f"the agent has other settings than the page: {difference}. {way}"
+
+
 def has_factor(settings: Settings) -> bool:
     """Whether the person chose a second factor, or a mistake in hooks.toml hides whether."""
     return _find_factor(settings) is not None
@@ -133,9 +141,33 @@ def needs_factor(settings: Settings, question: Question, via: str) -> bool:
 
 
 def describe_wish(question: Question) -> str:
-    """Return what a program asks about a call, without secrets: other users see it."""
-    shown = clean_text(str(redact(dumps(question.tool_input)[:_MAX_SEARCHED_CHARS])), _MAX_ASKED_CHARS)
-    return f"Allow this call of {question.host_tool or question.tool} once?\n{shown}"
+    """Return what a program asks about a call, without secrets: other users see it.
+
+    Every text of the call is on one line after a word of ours, so that none looks like a line of ours.
+    """
+    about = {
+        "agent": question.host,
+        "tool": question.host_tool or question.tool,
+        "folder": question.work_dir,
+        "digest": f"… {question.digest[-TYPED_CHARS:]}",
+    }
+    lines = [f"{label}: {_cut_line(text, _MAX_NAME_CHARS)}" for label, text in about.items()]
+    return "\n".join(("Allow this call once?", *lines, *_describe_input(dumps(question.tool_input))))
+
+
+def _describe_input(text: str) -> list[str]:
+    """Return lines with an input; of a long one also the end, because that may be what matters."""
+    first = reveal_text(str(redact(text[:_MAX_SEARCHED_CHARS])))
+    if len(text) <= _MAX_SEARCHED_CHARS and len(first) <= _MAX_FIRST_CHARS + _MAX_LAST_CHARS:
+        return [f"input: {first}"]
+    last = first if len(text) <= _MAX_SEARCHED_CHARS else reveal_text(str(redact(text[-_MAX_SEARCHED_CHARS:])))
+    size = f"input of {len(text):,} characters, too long to be shown here"
+    return [size, f"its beginning: {first[:_MAX_FIRST_CHARS]}", f"its end: {last[-_MAX_LAST_CHARS:]}"]
+
+
+def _cut_line(text: str, limit: int) -> str:
+    shown = reveal_text(text)
+    return shown if len(shown) <= limit else f"{shown[:limit]}… ({len(text):,} characters)"
 
 
 def is_code_needed(settings: Settings) -> bool:

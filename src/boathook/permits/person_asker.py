@@ -23,7 +23,7 @@ from boathook.core.catalog import DENIED_QUESTION
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.core.value import Value
 from boathook.core.verdict import ALLOWED, DENIED, KILLED, UNANSWERED, WITHDRAWN
-from boathook.core.waiting_question import PersonAnswer, WaitingQuestion
+from boathook.core.waiting_question import CHECKED_CODE, CHECKED_NOTHING, PersonAnswer, WaitingQuestion
 from boathook.errors import LedgerError
 from boathook.ledger.record import make_answered_record, make_asked_record
 from boathook.ledger.writer import Ledger, make_local_record, make_timestamp
@@ -33,6 +33,7 @@ from boathook.permits.factors import (
     FactorAnswer,
     begin_factor_check,
     describe_factor_first,
+    describe_other_settings,
     describe_wish,
     needs_factor,
 )
@@ -259,9 +260,15 @@ class _Wait:
         return self._record(ALLOWED if answer.is_yes else DENIED, answer.via)
 
     def _begin_factor_check(self, answer: PersonAnswer) -> str | AskpassRun:
-        """Return why a yes does not count: the second factor that is set now is checked, if it was or is needed."""
+        """Return why a yes does not count: the second factor that is set now is checked, if it was or is needed.
+
+        The settings of this process count: the one that answers may have read another hooks.toml.
+        """
         question, settings = self._waiting.question, self._read_settings()
-        if not any(needs_factor(one, question, answer.via) for one in (self._settings, settings)):
+        is_needed = any(needs_factor(one, question, answer.via) for one in (self._settings, settings))
+        if answer.checked == (CHECKED_CODE if is_needed else CHECKED_NOTHING):
+            return describe_other_settings(question.id, is_needed=is_needed)
+        if not is_needed:
             return ""
         left = self._end - time.monotonic()
         return begin_factor_check(settings, self._state, FactorAnswer(describe_wish(question), answer.factor, left))

@@ -81,13 +81,21 @@ def note_repeat_use(state: str, question: Question, permit: RepeatPermit) -> boo
 
 
 def end_repeat(state: str, prefix: str, now: float) -> RepeatPermit | None:
-    """End the permit whose question has an id that starts so; return it, None if there is none, or several."""
+    """End the permit whose question has an id that starts so; return it, None if there is none, or several.
+
+    LedgerError if that cannot be recorded: its file is gone, but would count again if it was put back.
+    """
     found = [permit for permit in list_repeats(state, now) if prefix and permit.id.startswith(prefix)]
     if len(found) != 1:
         return None
     (permit,) = found
-    _remove_repeat(state, permit.digest)
-    Ledger(state).append(make_local_record(state, make_repeat_end_record, permit, now=now), sync=True)
+    try:
+        Ledger(state).append_required(make_local_record(state, make_repeat_end_record, permit, now=now))
+    except LedgerError as error:
+        message = f"the call is asked about again, but that could not be recorded, so it is not certain: {error}"
+        raise LedgerError(message) from None
+    finally:
+        _remove_repeat(state, permit.digest)
     return permit
 
 

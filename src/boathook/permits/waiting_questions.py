@@ -40,6 +40,8 @@ _MAX_TEXT_CHARS = 200
 _MAX_SEARCHED_CHARS = 1 << 14
 # How late the process that waits may be to remove its question.
 _LATE_SECONDS = 10.0
+# So many files of questions are more than can be waited for.
+_MANY_FILES = 64
 # A file that is being written, or that cannot be read, is left alone for this long.
 _UNREADABLE_SECONDS = 3600.0
 
@@ -80,13 +82,19 @@ def remove_waiting(state: str, ask_id: str) -> None:
 def list_waiting(state: str) -> list[WaitingQuestion]:
     """Return the questions that live processes wait for, the oldest first; what killed ones left behind is removed."""
     found = [read_waiting(state, name.removesuffix(FILE_ENDING)) for name in list_ask_files(state, FILE_ENDING)]
-    _remove_unreadable(state)
+    _remove_leftovers(state)
     return sorted((one for one in found if one is not None), key=lambda one: (one.question.time, one.id))
 
 
 def count_waiting(state: str, limit: int) -> int:
-    """Return how many processes wait for an answer, up to a limit. What killed ones left stays: to remove it takes time."""
-    found = (_load_waiting(state, name.removesuffix(FILE_ENDING)) for name in list_ask_files(state, FILE_ENDING))
+    """Return how many processes wait for an answer, up to a limit.
+
+    What killed ones left stays, because to remove it takes time. If there is much of it, to read it takes longer.
+    """
+    names = list_ask_files(state, FILE_ENDING)
+    if len(names) > _MANY_FILES:
+        return min(limit, len(list_waiting(state)))
+    found = (_load_waiting(state, name.removesuffix(FILE_ENDING)) for name in names)
     return sum(1 for _ in islice((one for one in found if one is not None and _is_waited_for(one)), limit))
 
 
@@ -159,11 +167,14 @@ def _close_killed(state: str, waiting: WaitingQuestion) -> None:
     Ledger(state).append(record, sync=True)
 
 
-def _remove_unreadable(state: str) -> None:
-    """Remove files that a killed process has not finished."""
-    for name in list_ask_files(state, ""):
+def _remove_leftovers(state: str) -> None:
+    """Remove files that a killed process has not finished, and sockets whose question is gone."""
+    names = list_ask_files(state, "")
+    questions = {name.removesuffix(FILE_ENDING) for name in names if name.endswith(FILE_ENDING)}
+    for name in names:
         path = f"{state}/{ASK_FOLDER}/{name}"
-        if name.endswith((FILE_ENDING, ".new")):
+        is_lone_socket = name.endswith(SOCKET_ENDING) and name.removesuffix(SOCKET_ENDING) not in questions
+        if is_lone_socket or name.endswith((FILE_ENDING, ".new")):
             with suppress(OSError):
                 # A time in the future is one that no process of ours writes.
                 if abs(time.time() - os.lstat(path).st_mtime) > _UNREADABLE_SECONDS:
@@ -189,6 +200,8 @@ def _connect(state: str, waiting: WaitingQuestion) -> socket.socket:
     try:
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            # If that process is stopped, and others have taken all places, a connection would never come.
+            connection.settimeout(_CONNECT_SECONDS)
             try:
                 # Through a handle, because the path of a socket may not be long.
                 connection.connect(f"/proc/self/fd/{folder}/{waiting.id}{SOCKET_ENDING}")

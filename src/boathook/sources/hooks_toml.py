@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathook.core.catalog import Settings
 from boathook.core.hook import ABSENT_STATES, DISABLED, ERROR, MODIFIED, PROJECT, USER, WARNING, Diagnostic, Hook
+from boathook.core.near_words import find_near_word
 from boathook.core.value import Value
 from boathook.sources.fields import (
     HOOKS_FIELD,
@@ -17,6 +18,7 @@ from boathook.sources.fields import (
     SANDBOX_FIELD,
     TOML_PAIR,
     TUNABLE_FIELDS,
+    Field,
     FieldChecker,
     convert_timing,
 )
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
 
 MAX_HOOKS_TOML_BYTES = 32 * 1024
 MAX_DOTS_PER_LINE = 32
+# What decides about questions to a person, by the words for it, and the tables in which it is: a key that looks like such a word
+# must not turn it off by being unknown.
+_QUESTION_SETTINGS = {
+    "ask": "hooks.ask",
+    **dict.fromkeys(("approvals", "factor", "askpass"), "hooks.approvals"),
+}
+_TABLES_OF_QUESTIONS = ("hooks", "approvals")
 # Settings hooks take no default but the sandbox.
 KEYS_WITHOUT_DEFAULTS = frozenset(field.key for field in TUNABLE_FIELDS if field.key != SANDBOX_FIELD.key)
 
@@ -46,6 +55,8 @@ class HooksConfig(Value):
     sandbox: str = ""
     source_rules: SourceRules = ()
     packs: dict[str, PackSettings] = {}  # noqa: RUF012
+    # Settings that an unknown key may have meant, by their places: where that key is.
+    hidden: dict[str, str] = {}  # noqa: RUF012
 
 
 def read_hooks_toml(path: str, scope: str) -> HooksConfig:
@@ -65,7 +76,48 @@ def read_hooks_toml(path: str, scope: str) -> HooksConfig:
     tables["override"] = tuple((table.pop("name"), table) for table in values.pop("override", ()))
     rules = _take_source_rules(values)
     diagnostics = (*checker.diagnostics, *_list_turned_off(path, rules))
-    return HooksConfig(path, scope, **tables, settings=values, diagnostics=diagnostics, source_rules=rules, packs=packs)
+    return HooksConfig(
+        path,
+        scope,
+        **tables,
+        settings=values,
+        diagnostics=diagnostics,
+        source_rules=rules,
+        packs=packs,
+        hidden=_find_hidden_settings(data),
+    )
+
+
+def _find_hidden_settings(data: dict[str, Any]) -> dict[str, str]:
+    """Return which settings about questions an unknown key may have meant, because it, or one in it, looks like them."""
+    hidden: dict[str, str] = {}
+    for place, value in _list_unknown_values(data, "", (HOOKS_FIELD, PACKS_FIELD)):
+        for name in (place.rpartition(".")[2], *_list_keys(value)):
+            if near := find_near_word(name, _QUESTION_SETTINGS):
+                hidden.setdefault(_QUESTION_SETTINGS[near], place)
+    return hidden
+
+
+def _list_unknown_values(data: Any, place: str, fields: tuple[Field, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the unknown keys of a table, and of those below it in which a question's setting can be."""
+    known = {field.key: field for field in fields}
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if key not in known:
+            yield f"{place}{key}", value
+        elif key in _TABLES_OF_QUESTIONS:
+            yield from _list_unknown_values(value, f"{place}{key}.", known[key].fields)
+
+
+def _list_keys(value: Any) -> Iterator[str]:
+    """Yield all keys of the tables in a value."""
+    values = [value]
+    while values:
+        one = values.pop()
+        if isinstance(one, dict):
+            yield from one
+            values.extend(one.values())
+        elif isinstance(one, list):
+            values.extend(one)
 
 
 def _take_source_rules(values: dict[str, Any]) -> SourceRules:
@@ -119,10 +171,13 @@ def build_settings(user: HooksConfig) -> Settings:
 
 
 def _find_mistake(user: HooksConfig, place: str) -> str:
-    """Return what is wrong with a setting, or with all of the file; "" if it can be read."""
+    """Return what is wrong with a setting, or with all of the file, or what else may have meant it; "" if it can be read."""
     found = (one for one in user.diagnostics if f"{place}.".startswith(f"{one.key}.") or not one.key)
     below = (one for one in user.diagnostics if one.key.startswith(f"{place}."))
-    return next((str(one) for one in chain(found, below)), "")
+    unknown = user.hidden.get(place, "")
+    named = (one for one in user.diagnostics if unknown and one.key == unknown)
+    otherwise = f"{user.path}: [{unknown}] unknown key" if unknown else ""
+    return next((str(one) for one in chain(found, below, named)), otherwise)
 
 
 def tune_hook(hook: Hook, written: frozenset[str], project: HooksConfig, user: HooksConfig) -> Hook:
