@@ -129,6 +129,8 @@ class _Background:
             return []
         state_cause = find_state_cause(hook)
         unasked = find_unasked_cause(hook, self.hosts) if hook.state == ARMED else None
+        if unasked is not None and self.history.was_asked_by_program(hook):
+            unasked = None
         # That of an untrusted hook has its fix in the row.
         is_new = state_cause is not None and state_cause.fix not in hook.state_text
         found = [

@@ -25,6 +25,7 @@ from boathook.ledger.record import (
     DISPATCH_TYPE,
     END_TYPE,
     PRUNED_TYPE,
+    PYTHON_AGENT,
     REPEAT_TYPE,
     TRUST_TYPE,
     UNLOCK_TYPE,
@@ -34,7 +35,8 @@ from boathook.ledger.schema import LedgerRecord
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
 CLOCK_TIME = "%H:%M:%S"
 DOCTOR_TYPE = "doctor"
-_BY_HAND = "by hand"
+# What records name that is not an agent of ours.
+_OTHER_CALLERS = {NATIVE: "by hand", PYTHON_AGENT: "a program in Python"}
 # What the decision of a record may be, besides how an async hook ended: a decision, what became of a question, or the type of
 # another record.
 SHOWN_DECISIONS = (
@@ -51,8 +53,8 @@ _SHOWN_ID_CHARS = 12
 @lru_cache(maxsize=256)
 def name_agent(name: str) -> str:
     """Return the title of an agent; records may also name programs that are not agents of ours."""
-    if name == NATIVE:
-        return _BY_HAND
+    if name in _OTHER_CALLERS:
+        return _OTHER_CALLERS[name]
     return load_host(name).title if name in list_host_names() else name
 
 

@@ -190,11 +190,12 @@ def _describe_state(context: PageContext, facts: ProjectFacts, hook: Hook) -> Ht
         return hook.state_text
     with context.index.lock:
         runs = context.history.find_failing_runs(hook)
+        is_asked = context.history.was_asked_by_program(hook)
     agents = context.facts.load_agents(facts.project)
     if runs.is_failing:
         where = f" in {name_agent(runs.agent)}" if runs.agent else ""
         return make_element("span", f"fails{where} ({runs.failures:,} of {runs.runs:,})", class_="state fails")
-    if agents.installed and not agents.calling and find_own_host(hook) is None:
+    if agents.installed and not agents.calling and not is_asked and find_own_host(hook) is None:
         return make_element("span", "armed, but no agent calls it", class_="state uncalled")
     failed = f", {runs.failures:,} of {format_count(runs.runs, 'run')} failed" if runs.failures else ""
     unproven = ", no run since it was changed" if runs.all_runs and not runs.runs else ""

@@ -25,7 +25,7 @@ from boathook.errors import BoathookError
 from boathook.hook_tests.missing_cases import is_guard
 from boathook.hosts.setup import list_setups
 from boathook.install.status import HEALTHY_STATUSES
-from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE
+from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE, PYTHON_AGENT
 from boathook.ledger.writer import make_timestamp
 from boathook.page.parts import make_copied_command, make_project_command, make_show_command
 from boathook.page.record_index import RecordRow
@@ -240,7 +240,9 @@ def find_silent_guards(context: PageContext) -> Iterator[Need]:
     for hook, project in _list_armed_hooks(context):
         since = _find_file_time(hook.path)
         unasked, command = find_unasked_cause(hook, hosts), make_show_command(hook.name, project)
-        if unasked is not None:
+        with context.index.lock:
+            is_asked = context.history.was_asked_by_program(hook)
+        if unasked is not None and not is_asked:
             text = _add_advice(unasked.message, unasked.fix)
             title = f"{hook.name} is never asked"
             yield Need(SILENT, title, text, command, since, project, hook.name, since_word=_FILE_TIME)
@@ -276,7 +278,10 @@ def find_unwell_agents(context: PageContext) -> Iterator[Need]:
 
 def find_missing_setup(context: PageContext) -> Iterator[Need]:
     """Yield that nothing is guarded, if no agent is connected and there is no hook."""
-    if context.facts.load_agents().installed or any(facts.hooks for facts in context.facts.load_projects()):
+    with context.index.lock:
+        has_programs = PYTHON_AGENT in context.index.sums.hosts
+    is_used = has_programs or context.facts.load_agents().installed
+    if is_used or any(facts.hooks for facts in context.facts.load_projects()):
         return
     text = "No agent calls boathook here, and there are no hooks."
     yield Need(SETUP, "Nothing is guarded yet", text, make_copied_command("setup"))
