@@ -367,7 +367,8 @@ HOOKS_TOML_FIELDS = (
         "ask",
         WORD,
         "who asks a person if a hook wants that: the agent (`host`), boathook (`wait`), or no one (`deny`). Without it: the "
-        "agent where it asks, else boathook while `boathook page` or `boathook asks --watch` runs, else the call is denied",
+        "agent where it asks, else boathook while `boathook asks --watch` runs or a browser shows `boathook page`, else the call "
+        "is denied",
         words=ASK_WAYS,
         example="wait",
         consequence="questions are denied",
