@@ -105,7 +105,18 @@ def describe_reasons(record: LedgerRecord, *, is_utc: bool = False) -> str:
     """Return the reasons of a dispatch, or what happened to the call that hooks asked about."""
     if record.get("asking"):
         return describe_other_record(record, is_utc=is_utc)
-    return join_sentences(record.get("reasons") or ())
+    return join_sentences(record.get("reasons") or ()) or describe_allowed_call(record)
+
+
+def list_lifted_hooks(record: LedgerRecord) -> list[str]:
+    """Return the hooks whose objections do not count, because a person allowed the call; [] if it was not let through."""
+    if record["type"] != DISPATCH_TYPE or record.get("decision") in OBJECTIONS:
+        return []
+    return list(dict.fromkeys(run["hook"] for run in record.get("hooks") or () if run.get("allowed")))
+
+
+def describe_allowed_call(record: LedgerRecord) -> str:
+    return "a person allowed this call" if list_lifted_hooks(record) else ""
 
 
 def join_sentences(texts: Iterable[str]) -> str:
@@ -118,7 +129,7 @@ def describe_effects(record: LedgerRecord) -> str:
     """Return the reasons of a record; without any, what hooks changed, and why a hook did not answer or did not run."""
     if record.get("reasons") or record["type"] != DISPATCH_TYPE:
         return describe_reasons(record)
-    texts = [f"{name} changed" for name in record.get("changed") or ()]
+    texts = [describe_allowed_call(record), *(f"{name} changed" for name in record.get("changed") or ())]
     texts += [run.get("reason") or run["status"] for run in record.get("hooks") or () if run["status"] != OK]
     texts += [skipped.get("why") or "" for skipped in record.get("skipped") or () if skipped.get("state")]
     return join_sentences(dict.fromkeys(filter(None, texts)))
