@@ -9,7 +9,7 @@ from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
 from boathook.cli.guessed_tools import list_called_tools, list_guesses
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, repeat_project
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import (
     DISABLED,
@@ -187,7 +187,7 @@ def _print_report(report: CheckReport) -> None:
         echo(f"{diagnostic.level}: {diagnostic.position}{key}", STATE_STYLES.get(diagnostic.level, "dim"))
         echo(f"    {diagnostic.message}")
         if diagnostic.fix:
-            echo(f"    fix: {diagnostic.fix}", "dim")
+            echo(f"    fix: {repeat_project(diagnostic.fix)}", "dim")
     errors, warnings = (sum(one.level == level for one in report.diagnostics) for level in _BAD_LEVELS)
     if errors or warnings:
         echo(f"{format_count(errors, 'error')}, {format_count(warnings, 'warning')}")
@@ -205,6 +205,7 @@ def _print_unused(report: CheckReport) -> None:
         verbs = ("waits", "does") if one else ("wait", "do")
         count = format_count(len(report.waiting), "hook")
         names = list_names(report.waiting)
-        echo(f"{count} {verbs[0]} for your review and {verbs[1]} not run: {names}. Review: boathook trust", "yellow")
+        review = repeat_project("boathook trust")
+        echo(f"{count} {verbs[0]} for your review and {verbs[1]} not run: {names}. Review: {review}", "yellow")
     if report.is_unused:
         echo(_NO_AGENT, "yellow")

@@ -16,7 +16,7 @@ from boathook.cli.doctor_machine import GOOD, HealthFinding, examine_files, exam
 from boathook.cli.hook_causes import list_installed_hosts
 from boathook.cli.install import repair_installations
 from boathook.cli.name_completion import ANY_HOOK_NAME
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, show_progress
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, repeat_project, show_progress
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ERROR, GONE, NOTE, WARNING, Hook
 from boathook.core.notices import list_names
@@ -181,8 +181,8 @@ def _print_health(health: HookHealth) -> None:
 
 
 def _print_finding(finding: HealthFinding) -> None:
-    echo(f"{finding.level:8}{finding.subject}  {finding.text}", _STYLES[finding.level])
-    for label, text in (("at", finding.place), ("fix", finding.fix)):
+    echo(f"{finding.level:8}{finding.subject}  {repeat_project(finding.text)}", _STYLES[finding.level])
+    for label, text in (("at", finding.place), ("fix", repeat_project(finding.fix))):
         if text:
             echo(f"        {label}: {text}", _STYLES[NOTE])
 

@@ -69,7 +69,7 @@ def make_guards_screen(context: PageContext, query: Query) -> Html:
         part = [row for row in shown if (row.hook.scope == USER) == (scope == USER)]
         cells = [(_make_name(row.hook, query), *map(_make_cell, row.cells)) for row in part]
         if cells:
-            commands = [make_show_command(row.hook.name, facts.project or "") for row in part]
+            commands = [make_show_command(row.hook.name, facts.find_folder_of(row.hook)) for row in part]
             tables.append(make_table(("Hook", *map(name_agent, agents)), cells, commands, title))
     none = None
     if not agents:
