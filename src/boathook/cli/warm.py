@@ -24,6 +24,7 @@ from boathook.warm.resident_control import (
     stop_residents,
 )
 
+_SILENT_ADVICE = "Try again in a minute. Only if it still does not answer then, and you want it to end"
 _NO_WARM_COMMAND = "No installed command asks it. To change that: boathook setup --warm"
 
 
@@ -63,14 +64,17 @@ def start_warm(state: str | None) -> int:
 def stop_warm(state: str | None) -> int:
     """End the warm engine, after it has answered the events that it accepted."""
     stopped = stop_residents(locate(state=state).state)
-    ended, silent = ([one for one in stopped if one.is_silent is wanted] for wanted in (False, True))
-    if ended or not silent:
-        echo(f"Ended: {', '.join(str(one.pid) for one in ended)}." if ended else "No warm engine runs.")
-    for one in silent:
-        echo(
-            f"Process {one.pid} did not answer, so it was not ended. If it does not answer later either: kill -9 {one.pid}"
-        )
-    return 1 if silent else 0
+    for one in stopped:
+        if one.is_silent:
+            echo(f"Process {one.pid} did not answer, so it was not ended. {_SILENT_ADVICE}: kill -9 {one.pid}")
+        elif one.running:
+            events = format_count(one.running, "event")
+            echo(f"Process {one.pid} is ending: it answers {events} first, and takes no more.")
+        else:
+            echo(f"Ended: process {one.pid}.")
+    if not stopped:
+        echo("No warm engine runs, so there is nothing to end.")
+    return int(any(one.is_silent for one in stopped))
 
 
 @warm_group.command("status")
@@ -117,7 +121,13 @@ def _format_mean(resident: ResidentStatus, name: str, count: int) -> str:
 
 def _describe_resident(resident: ResidentStatus) -> str:
     if resident.is_silent:
-        return f"process {resident.pid}: it did not answer. If it does not answer later either: kill -9 {resident.pid}"
+        busy = "it did not answer: it may be busy, stopped, or ending. Agents get their answers without it"
+        return (
+            f"process {resident.pid}: {busy}. Look again in a minute; if it still does not answer: boathook warm stop"
+        )
+    if resident.is_ending:
+        left = f" It answers {format_count(resident.running, 'event')} first." if resident.running else ""
+        return f"process {resident.pid}: it is ending, and takes no more events.{left}"
     kinds = (("answered", resident.answered, "with nothing to do"), ("forked", resident.forked, "with hooks"))
     parts = [
         f"{format_count(count, 'event')} {what}{_format_mean(resident, name, count)}" for name, count, what in kinds
