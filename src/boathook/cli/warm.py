@@ -19,12 +19,14 @@ from boathook.warm.resident_control import (
     ResidentStatus,
     find_client,
     find_warm_obstacle,
+    has_client_file,
     list_residents,
     start_and_wait,
     stop_residents,
 )
 
 _SILENT_ADVICE = "Try again in a minute. Only if it still does not answer then, and you want it to end"
+WITHOUT_WARM = "Without it, everything works as before: each event starts an engine of its own"
 _NO_WARM_COMMAND = "No installed command asks it. To change that: boathook setup --warm"
 
 
@@ -47,7 +49,7 @@ def start_warm(state: str | None) -> int:
     events it ends.
     """
     if obstacle := find_warm_obstacle():
-        raise ConfigError(f"the warm engine cannot run here: {obstacle}")
+        raise ConfigError(f"the warm engine cannot run here: {obstacle}. {WITHOUT_WARM}")
     locations = locate(state=state)
     resident = start_and_wait(locations.state, locations.config)
     if resident is None:
@@ -95,13 +97,21 @@ def show_warm(state: str | None) -> int:
 
 def describe_warm(state: str, *, is_on: bool) -> list[str]:
     """Return whether the warm engine is on, which client is used, and what each resident did, and how long that took."""
-    client = "in C" if find_client() else "in Python, because no C compiler was there at installation"
     residents, obstacle = list_residents(state), find_warm_obstacle()
     reason = f"; it cannot run here: {obstacle}" if obstacle else ""
-    lines = [f'hooks.warm is "{"on" if is_on else "off"}"; the client is {client}{reason}']
+    lines = [f'hooks.warm is "{"on" if is_on else "off"}"; the client is {describe_client()}{reason}']
     if (is_on or residents) and not _has_warm_command(state):
         lines.append(_NO_WARM_COMMAND)
     return [*lines, *map(_describe_resident, residents)] if residents else [*lines, "no warm engine runs"]
+
+
+def describe_client() -> str:
+    """Return which program asks the warm engine; of the slower one also why, and what to do."""
+    if find_client():
+        return "in C"
+    why = "the one in C of this package does not run here" if has_client_file() else "this package has none in C"
+    fix = "install boathook again from its source, with a C compiler (cc or gcc) on the PATH"
+    return f"in Python, which is slower, because {why}. To get it, {fix}"
 
 
 def _has_warm_command(state: str) -> bool:

@@ -56,6 +56,11 @@ def find_client() -> str:
     return _CLIENT if done.stdout == PROTOCOL + b"\n" else ""
 
 
+def has_client_file() -> bool:
+    """Whether the package has a client in C, whether or not that runs here."""
+    return os.path.exists(_CLIENT)
+
+
 def find_warm_obstacle() -> str:
     """Return why no process like this one can be answered by a warm engine, "" if it can be."""
     if os.environ.get("CI"):
