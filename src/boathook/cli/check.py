@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from boathook.assembly import load_catalog, resolve_start, resolve_state
+from boathook.assembly import load_catalog, locate, resolve_start, resolve_state
 from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
 from boathook.cli.guessed_tools import list_called_tools, list_guesses
@@ -30,6 +30,7 @@ from boathook.core.value import Value
 from boathook.hook_tests.missing_cases import find_missing_cases, find_missing_cases_at
 from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import Host, load_host
+from boathook.permits.factors import find_factor_problem, is_factor_used
 from boathook.sources.agent_forms.entry_lines import add_lines
 from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.double_hooks import find_double_hooks
@@ -127,12 +128,14 @@ def _check_paths(paths: tuple[str, ...]) -> CheckReport:
 def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
     catalog = load_catalog(project, trust_all=True)
     hooks = [hook for hook in catalog.hooks if not hook.is_installed_call]
-    judged = load_catalog(project).hooks
+    judging = load_catalog(project)
+    judged = judging.hooks
     place = (resolve_state(None), catalog.project, resolve_start(project))
     diagnostics = [
         *check_catalog(catalog, list_called_tools(*place)),
         *find_missing_cases(hooks),
         *_explain_states(judged),
+        *_check_factor(judging, project),
     ]
     diagnostics += [explain_double(double) for double in find_double_hooks(hooks)]
     installed = list_installed_hosts(resolve_state(None), project)
@@ -155,6 +158,19 @@ def _explain_states(hooks: tuple[Hook, ...]) -> list[Diagnostic]:
         if hook.state in _EXPLAINED_STATES and (cause := find_state_cause(hook)):
             causes.append(cause.replace(level=_EXPLAINED_STATES[hook.state]))
     return causes
+
+
+def _check_factor(catalog: Catalog, project: str | None) -> list[Diagnostic]:
+    """Return a warning if no answer with the second factor would hold. A mistake in hooks.toml has a diagnostic of its own."""
+    if catalog.settings.factor_mistake or not is_factor_used(catalog):
+        return []
+    problem = find_factor_problem(catalog.settings, resolve_state(None))
+    path = f"{locate(project).config}/hooks.toml"
+    message, fix = (
+        f"no second factor works: {problem}",
+        "correct that, then see whether it works: boathook approvals status",
+    )
+    return [Diagnostic(path, None, "hooks.approvals", WARNING, message, fix)] if problem else []
 
 
 def _check_installed_hosts(hooks: list[Hook], installed: list[Host]) -> list[Diagnostic]:

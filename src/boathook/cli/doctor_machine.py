@@ -12,7 +12,7 @@ from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
 from boathook.cli.warm import describe_warm
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, STRONG_ASK, USER, WARNING, Command, Hook
+from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, USER, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
@@ -27,7 +27,7 @@ from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
 from boathook.ledger.record import PYTHON_AGENT, RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
-from boathook.permits.factors import find_factor_problem, has_factor
+from boathook.permits.factors import find_factor_problem, is_factor_used
 from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.process.sandbox import SandboxSupport
 from boathook.process.supervisor import HOOK_ENTRY
@@ -104,8 +104,7 @@ def _examine_built_in(catalog: Catalog, state: str) -> list[HealthFinding]:
 
 def _examine_factor(catalog: Catalog, state: str) -> list[HealthFinding]:
     """Report whether the second factor works, if it is set or a hook wants it."""
-    is_wanted = any(hook.ask == STRONG_ASK and hook.state == ARMED for hook in catalog.hooks)
-    if not has_factor(catalog.settings) and not is_wanted:
+    if not is_factor_used(catalog):
         return []
     problem = find_factor_problem(catalog.settings, state)
     return [HealthFinding(WARNING if problem else GOOD, "second factor", problem or catalog.settings.factor)]
