@@ -282,3 +282,14 @@ def test_where_it_cannot_run_setup_says_what_to_do_without_it(project) -> None:
         wanted = "set up the rest without it: boathook setup" if words[0] == "setup" else "Without it, everything works"
         assert wanted in done.stderr
     assert not project.claude_folder.joinpath("settings.json").exists()
+
+
+def test_a_wrong_value_is_named_where_a_person_looks_why_it_is_off(project) -> None:
+    path = project.write_hooks_toml("user", '[hooks]\nwarm = "onn"\n')
+    shown = project.run("warm", "status").stdout
+    wrong = "'warm' must be off or on, not 'onn'; off is used. Fix: did you mean warm = \"on\"?"
+    assert shown.startswith(f'{path}:2: {wrong}\nhooks.warm is "off"; ')
+    project.write_hooks_toml("user", "[hooks\n")
+    assert "not valid TOML" in project.run("warm", "status").stdout
+    project.write_hooks_toml("user", "[hooks]\nmax_timeout = 1\n")
+    assert project.run("warm", "status").stdout.startswith('hooks.warm is "off"; ')

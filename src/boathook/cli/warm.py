@@ -8,11 +8,12 @@ import click
 
 from boathook.assembly import locate
 from boathook.cli.common_options import state_option
-from boathook.cli.show import echo, format_count
-from boathook.core.hook import USER
+from boathook.cli.show import STATE_STYLES, echo, format_count
+from boathook.core.hook import ERROR, USER
 from boathook.errors import ConfigError
 from boathook.hosts.detection import calls_warm_engine
 from boathook.install.registry import MAX_HOST_FILE_BYTES, InstallRegistry
+from boathook.sources.agent_forms.entry_lines import add_lines
 from boathook.sources.hooks_toml import build_settings, read_hooks_toml
 from boathook.system.files import FileError, read_text
 from boathook.warm.resident_control import (
@@ -88,8 +89,12 @@ def show_warm(state: str | None) -> int:
     the reasons.
     """
     locations = locate(state=state)
-    config = f"{locations.config}/hooks.toml"
-    is_on = bool(locations.config) and build_settings(read_hooks_toml(config, USER)).warm == "on"
+    config = read_hooks_toml(f"{locations.config}/hooks.toml", USER)
+    is_on = bool(locations.config) and build_settings(config).warm == "on"
+    # A mistake in another setting does not change this one, but one of the whole file does.
+    mistakes = [one for one in config.diagnostics if one.level == ERROR and one.key in ("", "hooks", "hooks.warm")]
+    for one in add_lines(mistakes) if locations.config else ():
+        echo(f"{one.position}: {one.message}" + (f". Fix: {one.fix}" if one.fix else ""), STATE_STYLES[ERROR])
     for line in describe_warm(locations.state, is_on=is_on):
         echo(line)
     return 0
