@@ -10,6 +10,7 @@ from boathook.core.value import Value
 from boathook.core.verdict import Policy
 from boathook.engine import Engine, EngineParts, TracingRunner
 from boathook.errors import ConfigError
+from boathook.ledger.record import PYTHON_AGENT
 from boathook.ledger.writer import Recorder
 from boathook.process.hook_runner import HookRunner, JobContext, SourceProject
 from boathook.process.reaper import measure_wait, name_engine_path
@@ -101,7 +102,7 @@ def load(
     locations = locate(project, without=without, trust_all=trust_all, **folders)
     catalog = load_with_trust(locations)[0].catalog
     _import_for(catalog)
-    origin = _make_origin("python", catalog, locations)
+    origin = _make_origin(PYTHON_AGENT, catalog, locations)
     recorder = Recorder(locations.state, origin, is_whole=catalog.settings.record == "whole")
 
     def report_end(call: Call, end: Exit) -> None:

@@ -185,7 +185,7 @@ def test_status_names_the_command_that_trusts_a_folder(project, run):
     where = ("--project", str(project.path))
     run("install", "codex", *where)
     fixes = [line for line in run("status", *where)[1].splitlines() if line.startswith("fix: ")]
-    assert fixes == ["fix: boathook install codex --project --trust-folder"]
+    assert fixes == [f"fix: boathook install codex --project {project.path} --trust-folder"]
     run("install", "codex", *where, "--trust-folder")
     assert "fix: " not in run("status", *where)[1]
 

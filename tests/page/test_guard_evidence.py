@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from boathook.ledger.writer import make_timestamp
-from boathook.page.needs import FAILING, list_needs
+from boathook.page.needs import FAILING, SILENT, list_needs
 from boathook.page.now_screen import list_agents
 from tests.page.made_ledger import make_record, write_records
 from tests.page.recorded_calls import call
@@ -191,3 +193,70 @@ def test_a_guard_that_fails_in_one_agent_only_needs_a_person(project: ScratchPro
         screen = page.show("hook", name="guard").text
     assert need.text.startswith("It failed in every recorded run in Codex CLI (20 runs)")
     assert "fails in Codex CLI (20 of 20)" in screen
+
+
+PROGRAM = """
+import json, sys
+import boathook
+from boathook import Hooks
+
+hooks = Hooks()
+hooks.load()
+
+@hooks.guard(name="my_tool")
+def my_tool(command: str) -> str:
+    return command
+
+for number in range(3):
+    my_tool("ls")
+"""
+
+
+def run_program(project: ScratchProject) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=project.path, env=project.environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_runs_for_a_program_in_python_show_that_a_guard_is_asked(project: ScratchProject) -> None:
+    # No agent has this tool.
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: my_tool}"})
+    project.write_hook("other", "exit 0", fields={"matcher": "{tool: your_tool}"})
+    project.run("install", "codex", "--yes")
+    run_program(project)
+    with serve_context() as page:
+        needs = {need.hook for need in list_needs(page.context) if need.kind == SILENT}
+        cells = {(row["hook"], row["agent"]): row for row in page.send("/data/export/guards.json").fields}
+        heading = page.show("guards").text
+        [agent] = [row for row in list_agents(page.context) if row["name"] == "python"]
+    assert needs == {"other"}
+    assert [cells["guard", "python"][key] for key in ("state", "fired")] == ["active", 3]
+    assert [cells["other", "python"][key] for key in ("state", "fired")] == ["active", 0]
+    assert "a program in Python" in heading
+    assert (agent["agent"], agent["state"], agent["events"]) == ("a program in Python", "nothing to install", 3)
+    shown = {row["hook"]: row["result"] for row in json.loads(project.run("doctor", "--json").stdout)["hooks"]}
+    assert shown == {"guard": "works", "other": "not asked"}
+    explained = project.run("explain", "pre-tool-call", "--tool", "my_tool", "--input", "{}").stdout
+    assert "never asks hook 'guard'" not in explained
+
+
+def test_a_program_in_python_is_named_where_no_agent_calls_boathook(project: ScratchProject) -> None:
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: my_tool}"})
+
+    def read_note() -> str:
+        [note] = [
+            row for row in json.loads(project.run("doctor", "--json").stdout)["setup"] if row["subject"] == "agents"
+        ]
+        return note["text"]
+
+    assert read_note() == "no agent calls boathook here, so none asks your hooks"
+    run_program(project)
+    assert read_note().startswith(
+        "no installed agent calls boathook here; hooks run for a program in Python (last event: "
+    )
+    (project.config / "hooks/guard/HOOK.md").unlink()
+    (project.config / "hooks").rename(project.base / "moved")
+    with serve_context() as page:
+        assert "Nothing is guarded yet" not in {need.title for need in list_needs(page.context)}
+        assert "No agent was found here" not in page.show("now").text

@@ -29,6 +29,7 @@ from boathook.page.page_server import (
     open_page_socket,
     serve_page,
 )
+from tests.permits.waiting_calls import make_person_environment
 from tests.scratch_project import ScratchProject
 from tests.tables import try_each
 
@@ -289,3 +290,23 @@ def test_without_the_extra_the_command_names_the_command_that_installs_it(projec
     assert done.returncode == 1
     assert re.search(r"Install them: \S+ (-m pip|inject) .*starlette.* .*uvicorn", done.stderr), done.stderr
     assert "boathook[page]" not in done.stderr
+
+
+def test_a_page_without_a_terminal_says_at_once_that_nothing_can_be_decided_on_it(project: ScratchProject) -> None:
+    # A session of its own has no terminal, also if the tests have one.
+    words = (
+        sys.executable,
+        "-c",
+        "import os, sys; os.setsid(); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])",
+    )
+    argv = [*words, "-m", "boathook", "page", "--no-open"]
+    env = {**make_person_environment(project), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        argv, cwd=project.path, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as page:
+        assert page.stdout is not None
+        lines = [page.stdout.readline() for _ in range(2)]
+        page.kill()
+    assert lines[0].startswith("Open within a minute, once: ")
+    assert lines[1].startswith("Nothing can be decided on this page: the page was ")
+    assert lines[1].endswith(". Answer in a terminal of your own: boathook asks\n")

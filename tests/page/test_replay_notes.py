@@ -37,7 +37,7 @@ def test_replay_names_the_hooks_that_did_not_run(project: ScratchProject) -> Non
     reason = "no-rm did not run: "
     # In the list with the command, and for the event that it blocked.
     assert shown.text.count(reason) == 2
-    assert 'data-copy="boathook trust no-rm"' in shown.html
+    assert f'data-copy="boathook trust --project {project.path} no-rm"' in shown.html
     done = project.run("replay")
     assert f"{reason}" in done.stdout
     assert json.loads(project.run("replay", "--json").stdout)["absent"][0]["hook"] == "no-rm"

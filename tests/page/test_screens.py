@@ -482,8 +482,8 @@ def test_a_changed_hook_is_replayed_on_recorded_events_and_the_calls_are_not_exe
     assert re.search(r"replayed\s+3 of 3 events", text), text
     assert "no listing" in text
     folder = project.base / "config/agents/hooks/lister"
-    assert "boathook replay --json" in page.show("replay", last="20").text
-    assert f"boathook replay --hook {folder} --json" in text
+    assert f"boathook replay --json --project {project.path}" in page.show("replay", last="20").text
+    assert f"boathook replay --hook {folder} --json --project {project.path}" in text
     assert re.search(r"replayed\s+1 of 1 event\b", page.show("replay", id=find_id(page, "ls")).text)
     assert sorted(project.path.rglob("*")) == before
     # Nothing was recorded.

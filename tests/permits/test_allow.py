@@ -16,6 +16,7 @@ import boathook
 from boathook.core.outcome import Decision
 from boathook.inprocess.operations import ToolCall
 from boathook.ledger.writer import Ledger
+from tests.page.served import serve_context
 from tests.scratch_project import make_project
 from tests.terminal import type_digest
 
@@ -67,6 +68,14 @@ def test_it_is_on_record(project):
     lines = project.run("log").stdout
     assert f"a person allowed the call of {verdict['id']} once, until " in lines
     assert "guard (allowed by a person)" in lines
+    [line] = [line for line in lines.splitlines() if passed["id"] in line]
+    assert line.endswith("a person allowed this call")
+    assert "decision: none (a person allowed this call)" in project.run("why", passed["id"]).stdout
+    with serve_context() as page:
+        shown = page.show("record", id=passed["id"]).text
+        assert "A person allowed this call. What guard said against it does not count." in shown
+        assert "No hook objected" not in shown
+        assert "a person allowed this call" in page.show("live").text
     records = [json.loads(line) for line in project.run("log", "--json").stdout.splitlines()]
     permit = next(record for record in records if record["type"] == "allow")
     assert (permit["question"], permit["tool"], permit["host"]) == (verdict["id"], "Shell", "native")

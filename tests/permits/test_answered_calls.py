@@ -28,8 +28,12 @@ def test_the_log_and_the_page_show_the_call_of_an_answer(project):
     assert line.endswith(f"a person allowed the call that was asked about ({question[:12]})")
     assert "rm -rf build" in project.run("why", read_records(project, "answered")[0]["id"]).stdout
     assert question[:12] in project.run("log", "--hook", "careful").stdout
+    [passed] = [record for record in read_records(project, "dispatch") if record["decision"] == "allow"]
+    assert "decision: allow (a person allowed this call), after" in project.run("why", passed["id"]).stdout
     with serve_context() as page:
         html = page.show("live").html
+        shown = page.show("record", id=passed["id"]).text
+        assert "A person allowed this call. What careful said against it does not count." in shown
     rows = [dict(re.findall(r'class="cell (\w+)">([^<]*)<', row)) for row in html.split("<li")[1:]]
     # The dispatch, the answer, the question.
     assert len(rows) == 3

@@ -8,7 +8,10 @@ import pytest
 
 from tests.permits.waiting_calls import ASK
 
-HINT = "To let the next one wait for your answer, run `boathook asks --watch` or `boathook page` in a terminal of your own."
+HINT = (
+    "To let the next one wait for your answer, "
+    "run `boathook asks --watch`, or `boathook page` and keep it open in a browser, in a terminal of your own."
+)
 
 
 def ask(project, host="codex"):

@@ -141,10 +141,24 @@ def test_a_second_factor_that_is_set_while_a_call_waits_counts_on_the_page(proje
     assert call.finish()["decision"] == "allow"
 
 
-def test_a_page_lets_hooks_wait_while_it_runs_and_only_then(project):
+def test_a_page_lets_hooks_wait_while_a_browser_shows_it_and_only_then(project):
     set_up(project)
-    with start_terminal_page(project):
-        assert len(wait_until(lambda: list_ask_files(project, ".listener"))) == 1
+    with start_terminal_page(project, is_opened=False) as page:
+        wait_until(lambda: "wait for your answer only while a browser shows the page" in page.text)
+        # Its server has looked for a reader by now.
+        assert page.send("/").status == 200
+        assert list_ask_files(project, ".listener") == []
+        # The question of an agent that cannot ask is denied at once.
+        assert WaitingCall(project).finish()["decision"] != "allow"
+        assert read_records(project, "asked") == []
+        page.open()
+        with page.follow() as stream:
+            assert len(wait_until(lambda: list_ask_files(project, ".listener"))) == 1
+            assert stream.readline()
+        # The window was closed.
+        wait_until(lambda: not list_ask_files(project, ".listener"))
+        page.show("now")
+        wait_until(lambda: list_ask_files(project, ".listener"))
     # It was killed: what it left behind counts for nothing.
     assert not has_ask_listener(str(project.state))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from boathook.cli.warm import describe_warm
 from boathook.warm.resident_control import list_residents, stop_residents
 from boathook.warm.warm_folder import bind_socket, make_warm_folder
 from tests.scratch_project import ScratchProject
@@ -133,10 +134,40 @@ def test_a_resident_that_does_not_answer_is_named_and_not_taken_for_none(
     try:
         done = project.run("warm", "stop")
         assert (done.returncode, f"Process {pid} did not answer" in done.stdout) == (1, True)
-        assert f"process {pid}: it did not answer" in project.run("warm", "status").stdout
+        assert "kill -9" in done.stdout
+        shown = project.run("warm", "status").stdout
+        assert f"process {pid}: it did not answer: it may be busy, stopped, or ending" in shown
+        # It may answer in a moment.
+        assert ("kill -9" in shown, "boathook warm stop" in shown) == (False, True)
     finally:
         os.kill(pid, signal.SIGCONT)
     assert project.run("warm", "stop").returncode == 0
+
+
+def test_a_resident_that_still_answers_is_said_to_be_ending(
+    project: ScratchProject, own_client: Client, resident: TestResident
+) -> None:
+    project.write_hook("guard", script=BLOCK)
+    with hold_callers(own_client, 1):
+        wait_until(lambda: resident.find_status()["running"] == 1, "the event")
+        done = project.run("warm", "stop")
+    said = f"Process {resident.process.pid} is ending: it answers 1 event first, and takes no more.\n"
+    assert (done.returncode, done.stdout) == (0, said)
+    assert resident.process.wait(PATIENCE_SECONDS) == 0
+
+
+def test_a_resident_that_is_ending_is_not_shown_as_one_that_runs(
+    project: ScratchProject, own_client: Client, resident: TestResident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write_hook("guard", script=BLOCK)
+    with hold_callers(own_client, 1):
+        wait_until(lambda: resident.find_status()["running"] == 1, "the event")
+        [status] = stop_residents(str(project.state))
+    monkeypatch.setattr("boathook.cli.warm.list_residents", lambda _: [status])
+    shown = describe_warm(str(project.state), is_on=True)[-1]
+    pid = resident.process.pid
+    assert shown == f"process {pid}: it is ending, and takes no more events. It answers 1 event first."
+    assert resident.process.wait(PATIENCE_SECONDS) == 0
 
 
 ANSWERS = [b"[1]", b"{}", b"null", b"no JSON", json.dumps({"pid": "x"}).encode(), b"[" * 5000,
@@ -182,5 +213,5 @@ def test_what_a_killed_resident_leaves_behind_is_removed_by_stop(
         os.chdir(socket_path.parent)
         unused.bind(other.name)
         os.chdir("/")
-    assert project.run("warm", "stop").stdout.strip() == "No warm engine runs."
+    assert project.run("warm", "stop").stdout.strip() == "No warm engine runs, so there is nothing to end."
     assert [path.name for path in (project.state / "warm").iterdir()] == [other.name]

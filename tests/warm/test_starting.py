@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from boathook.cli.setup_plan import SetupPlan
+from boathook.cli.setup_steps import turn_warm_on
+from boathook.cli.warm import describe_warm
 from boathook.core.verdict import Exit
 from boathook.sources.installed_line import parse_command, write_installed_line
 from boathook.warm.resident_control import list_residents, stop_residents
@@ -247,3 +250,46 @@ def test_the_client_in_python_is_answered_by_the_resident_too(project, warm, col
 
     assert warm.project is cold.project
     wait_until(is_accepted, "an event by the client in Python")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "this package has none in C"), ("#!/bin/false\n", "does not run here")]
+)
+def test_why_the_client_is_the_slower_one_is_said_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, why: str
+) -> None:
+    client = tmp_path / "client"
+    if content:
+        client.write_text(content)
+        client.chmod(0o755)
+    monkeypatch.setattr("boathook.warm.resident_control._CLIENT", str(client))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    plan = SetupPlan(agents=(), pack=None, files=(), turns_warm_on=True)
+    [step] = turn_warm_on(plan, str(tmp_path / "state"))
+    said = [describe_warm(str(tmp_path / "state"), is_on=True)[0], step.text]
+    assert step.is_ok
+    for text in said:
+        assert "in Python, which is slower, because " in text
+        assert why in text
+        assert "install boathook again from its source, with a C compiler (cc or gcc) on the PATH" in text
+
+
+def test_where_it_cannot_run_setup_says_what_to_do_without_it(project) -> None:
+    for words in (("setup", "--agent", "claude", "--yes", "--warm"), ("warm", "start")):
+        done = project.run(*words, env={"CI": "true"})
+        assert done.returncode == 1
+        assert "the warm engine cannot run here: it is not for continuous integration" in done.stderr
+        wanted = "set up the rest without it: boathook setup" if words[0] == "setup" else "Without it, everything works"
+        assert wanted in done.stderr
+    assert not project.claude_folder.joinpath("settings.json").exists()
+
+
+def test_a_wrong_value_is_named_where_a_person_looks_why_it_is_off(project) -> None:
+    path = project.write_hooks_toml("user", '[hooks]\nwarm = "onn"\n')
+    shown = project.run("warm", "status").stdout
+    wrong = "'warm' must be off or on, not 'onn'; off is used. Fix: did you mean warm = \"on\"?"
+    assert shown.startswith(f'{path}:2: {wrong}\nhooks.warm is "off"; ')
+    project.write_hooks_toml("user", "[hooks\n")
+    assert "not valid TOML" in project.run("warm", "status").stdout
+    project.write_hooks_toml("user", "[hooks]\nmax_timeout = 1\n")
+    assert project.run("warm", "status").stdout.startswith('hooks.warm is "off"; ')

@@ -22,7 +22,7 @@ from boathook.core.hook import USER, Hook
 from boathook.core.value import Value
 from boathook.core.verdict import OK
 from boathook.ledger.reader import LedgerReader
-from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.record import DISPATCH_TYPE, END_TYPE, PYTHON_AGENT
 from boathook.ledger.writer import make_timestamp
 from boathook.sources.samples import find_matching_text
 from boathook.system.files import find_real_path
@@ -115,6 +115,8 @@ class CallHistory:
         self._kinds = {kind.name: kind for kind in kinds}
         # The times of events, by their kind and whether they are of the projects.
         self._times: dict[tuple[str, bool], SortedTimes] = {}
+        # The times of the last events, by agent and whether they are of the projects.
+        self._last_events: dict[tuple[str, bool], float] = {}
         # By the name and the place of a hook, and by agent.
         self._runs: dict[tuple[str, str], dict[str, RunTimes]] = {}
         self._calls: deque[_RecordedCall] = deque(maxlen=_MAX_CALLS)
@@ -139,6 +141,8 @@ class CallHistory:
     def _add_dispatch(self, record: dict[str, Any]) -> None:
         is_here, seconds = self._is_here(record), _read_time(record)
         self._times.setdefault((record["event"], is_here), SortedTimes()).add(seconds)
+        caller = record.get("host", ""), is_here
+        self._last_events[caller] = max(self._last_events.get(caller, 0.0), seconds)
         for run in record["hooks"]:
             self._add_run(run, record, seconds)
         kind = self._kinds.get(record["event"])
@@ -163,6 +167,15 @@ class CallHistory:
         """Return the runs of a hook by its name and file, because other projects may have a hook of the same name."""
         hosts = [self._runs.get((hook.name, place), {}) for place in list_run_places(hook)]
         return [times for by_host in hosts for host, times in by_host.items() if agent in (None, host)]
+
+    def find_last_event(self, agent: str) -> float:
+        """Return when an agent last sent an event from the projects, or from anywhere if there are none; 0.0 for never."""
+        places = (True,) if self._projects else (True, False)
+        return max(self._last_events.get((agent, is_here), 0.0) for is_here in places)
+
+    def was_asked_by_program(self, hook: Hook) -> bool:
+        """Whether a program in Python ran a hook: then it is asked, whatever the installed agents do."""
+        return bool(self.list_run_times(hook, PYTHON_AGENT))
 
     def count_runs_of(self, hook: Hook, agent: str | None = None) -> HookRuns:
         """Count the runs of a hook since its file changed, in one agent or in all."""

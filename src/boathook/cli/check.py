@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from boathook.assembly import load_catalog, resolve_start, resolve_state
+from boathook.assembly import load_catalog, locate, resolve_start, resolve_state
 from boathook.cli.check_formats import write_annotations, write_sarif
 from boathook.cli.common_options import make_agent_option, project_option
 from boathook.cli.guessed_tools import list_called_tools, list_guesses
 from boathook.cli.hook_causes import explain_double, find_state_cause, find_unasked_cause, list_installed_hosts
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, repeat_project
 from boathook.core.catalog import Catalog, can_take_part
 from boathook.core.hook import (
     DISABLED,
@@ -30,6 +30,7 @@ from boathook.core.value import Value
 from boathook.hook_tests.missing_cases import find_missing_cases, find_missing_cases_at
 from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import Host, load_host
+from boathook.permits.factors import find_factor_problem, is_factor_used
 from boathook.sources.agent_forms.entry_lines import add_lines
 from boathook.sources.checker import check_catalog, check_path
 from boathook.sources.double_hooks import find_double_hooks
@@ -127,12 +128,14 @@ def _check_paths(paths: tuple[str, ...]) -> CheckReport:
 def _check_here(project: str | None, hosts: tuple[str, ...]) -> CheckReport:
     catalog = load_catalog(project, trust_all=True)
     hooks = [hook for hook in catalog.hooks if not hook.is_installed_call]
-    judged = load_catalog(project).hooks
+    judging = load_catalog(project)
+    judged = judging.hooks
     place = (resolve_state(None), catalog.project, resolve_start(project))
     diagnostics = [
         *check_catalog(catalog, list_called_tools(*place)),
         *find_missing_cases(hooks),
         *_explain_states(judged),
+        *_check_factor(judging, project),
     ]
     diagnostics += [explain_double(double) for double in find_double_hooks(hooks)]
     installed = list_installed_hosts(resolve_state(None), project)
@@ -155,6 +158,19 @@ def _explain_states(hooks: tuple[Hook, ...]) -> list[Diagnostic]:
         if hook.state in _EXPLAINED_STATES and (cause := find_state_cause(hook)):
             causes.append(cause.replace(level=_EXPLAINED_STATES[hook.state]))
     return causes
+
+
+def _check_factor(catalog: Catalog, project: str | None) -> list[Diagnostic]:
+    """Return a warning if no answer with the second factor would hold. A mistake in hooks.toml has a diagnostic of its own."""
+    if catalog.settings.factor_mistake or not is_factor_used(catalog):
+        return []
+    problem = find_factor_problem(catalog.settings, resolve_state(None))
+    path = f"{locate(project).config}/hooks.toml"
+    message, fix = (
+        f"no second factor works: {problem}",
+        "correct that, then see whether it works: boathook approvals status",
+    )
+    return [Diagnostic(path, None, "hooks.approvals", WARNING, message, fix)] if problem else []
 
 
 def _check_installed_hosts(hooks: list[Hook], installed: list[Host]) -> list[Diagnostic]:
@@ -187,7 +203,7 @@ def _print_report(report: CheckReport) -> None:
         echo(f"{diagnostic.level}: {diagnostic.position}{key}", STATE_STYLES.get(diagnostic.level, "dim"))
         echo(f"    {diagnostic.message}")
         if diagnostic.fix:
-            echo(f"    fix: {diagnostic.fix}", "dim")
+            echo(f"    fix: {repeat_project(diagnostic.fix)}", "dim")
     errors, warnings = (sum(one.level == level for one in report.diagnostics) for level in _BAD_LEVELS)
     if errors or warnings:
         echo(f"{format_count(errors, 'error')}, {format_count(warnings, 'warning')}")
@@ -205,6 +221,7 @@ def _print_unused(report: CheckReport) -> None:
         verbs = ("waits", "does") if one else ("wait", "do")
         count = format_count(len(report.waiting), "hook")
         names = list_names(report.waiting)
-        echo(f"{count} {verbs[0]} for your review and {verbs[1]} not run: {names}. Review: boathook trust", "yellow")
+        review = repeat_project("boathook trust")
+        echo(f"{count} {verbs[0]} for your review and {verbs[1]} not run: {names}. Review: {review}", "yellow")
     if report.is_unused:
         echo(_NO_AGENT, "yellow")

@@ -14,6 +14,7 @@ from boathook.dialects.dialect import NATIVE
 from boathook.entry.options import SOURCE, SWITCH, list_flags
 from boathook.errors import BoathookError
 from boathook.hosts.host import list_host_names
+from boathook.ledger.record import PYTHON_AGENT
 from boathook.sources.source import SOURCES
 from boathook.system.locations import list_without_names
 
@@ -54,7 +55,7 @@ class HostParameter(click.Choice[str]):
 EVENT = EventParameter()
 HOST_TYPE = HostParameter(list_host_names())
 # Whom records name: also agents that send our own events, and programs in Python.
-RECORDED_HOST = HostParameter([*list_host_names(), NATIVE, "python"])
+RECORDED_HOST = HostParameter([*list_host_names(), NATIVE, PYTHON_AGENT])
 
 
 def _make_option(flag: Flag) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from boathook.assembly import load_with_trust, locate
-from boathook.cli.call_history import WHAT_IS_RECORDED, read_history
+from boathook.cli.call_history import WHAT_IS_RECORDED, CallHistory, read_history
 from boathook.cli.common_options import json_option, project_option, state_option
 from boathook.cli.doctor_firing import Firing, choose_firing, prepare_firing
 from boathook.cli.doctor_hooks import FAILS, NOT_RUN, RESULTS, WORKS, HookExaminer, HookHealth
@@ -16,7 +16,7 @@ from boathook.cli.doctor_machine import GOOD, HealthFinding, examine_files, exam
 from boathook.cli.hook_causes import list_installed_hosts
 from boathook.cli.install import repair_installations
 from boathook.cli.name_completion import ANY_HOOK_NAME
-from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, show_progress
+from boathook.cli.show import STATE_STYLES, echo, format_count, print_json, repeat_project, show_progress
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ERROR, GONE, NOTE, WARNING, Hook
 from boathook.core.notices import list_names
@@ -40,6 +40,7 @@ class _Examination(Value):
     state: str
     hosts: tuple[Host, ...]
     firing: Firing
+    history: CallHistory
     trust_all: bool
 
 
@@ -119,11 +120,14 @@ def _prepare(
     catalog, state, levels = loaded.catalog, locations.state, probe_sandbox_levels()
     hooks, hosts = _choose_hooks(catalog, names), list_installed_hosts(state, project)
     firing = choose_firing(levels, for_real=for_real)
-    examination = _Examination(catalog, tuple(hooks), state, hosts, firing, locations.trust_all)
+    history = read_history(state, (path for _, path in catalog.projects), hooks)
+    examination = _Examination(catalog, tuple(hooks), state, hosts, firing, history, locations.trust_all)
     if names:
         # A hook that is gone may be in a folder of the wrong name.
         return examination, examine_files(catalog, trust)[1:] if any(hook.state == GONE for hook in hooks) else []
-    return examination, examine_machine(catalog, trust, state, project, levels=levels, for_real=for_real)
+    return examination, examine_machine(
+        catalog, trust, state, project, history=history, levels=levels, for_real=for_real
+    )
 
 
 def _choose_hooks(catalog: Catalog, names: tuple[str, ...]) -> list[Hook]:
@@ -140,11 +144,10 @@ def _examine_all(examination: _Examination, *, is_shown: bool) -> list[HookHealt
     """Examine hooks one after the other; `is_shown` prints each result when it is there."""
     catalog, hooks, firing = examination.catalog, examination.hooks, examination.firing
     results: list[HookHealth] = []
-    history = read_history(examination.state, (path for _, path in catalog.projects), hooks)
     with prepare_firing(catalog, firing) as firer, show_progress(is_shown=is_shown) as status:
         doubles = find_double_hooks(catalog.hooks)
         trust_all = examination.trust_all
-        examiner = HookExaminer(firer, firing, examination.hosts, history, doubles, trust_all=trust_all)
+        examiner = HookExaminer(firer, firing, examination.hosts, examination.history, doubles, trust_all=trust_all)
         for number, hook in enumerate(hooks, 1):
             if status is not None:
                 status.update(f"firing {hook.name} ({number} of {len(hooks)})")
@@ -178,8 +181,8 @@ def _print_health(health: HookHealth) -> None:
 
 
 def _print_finding(finding: HealthFinding) -> None:
-    echo(f"{finding.level:8}{finding.subject}  {finding.text}", _STYLES[finding.level])
-    for label, text in (("at", finding.place), ("fix", finding.fix)):
+    echo(f"{finding.level:8}{finding.subject}  {repeat_project(finding.text)}", _STYLES[finding.level])
+    for label, text in (("at", finding.place), ("fix", repeat_project(finding.fix))):
         if text:
             echo(f"        {label}: {text}", _STYLES[NOTE])
 

@@ -117,9 +117,12 @@ class HookExaminer:
         """Return what `check` finds, and that no agent asks it or that it runs twice; the system's own errors mislead."""
         # The hooks of packs are checked by those who make them.
         diagnostics = [] if hook.pack else check_edited_hook(hook)
-        unasked = find_unasked_cause(hook, self._hosts)
+        unasked = self._find_unasked_cause(hook)
         diagnostics += [explain_double(one) for one in self._doubles if one.hook is hook]
         return [make_finding(hook.name, one) for one in (*diagnostics, *((unasked,) if unasked else ()))]
+
+    def _find_unasked_cause(self, hook: Hook) -> Diagnostic | None:
+        return None if self._history.was_asked_by_program(hook) else find_unasked_cause(hook, self._hosts)
 
     def _examine_past(self, hook: Hook, past: HookRuns | None) -> list[HealthFinding]:
         if past is None:
@@ -152,7 +155,7 @@ class HookExaminer:
             text = f"works: it answers {objection} to a case of its tests ({TESTS_FILE}:{case.line}), {ms:.0f} ms"
             finding = finding.replace(text=text)
         is_broken = is_broken or any(one.level == ERROR for one in more)
-        if not is_broken and find_unasked_cause(hook, self._hosts):
+        if not is_broken and self._find_unasked_cause(hook):
             return HookHealth(hook, NOT_ASKED, (*before, *more), ms)
         return HookHealth(hook, FAILS if is_broken else WORKS, (*before, finding, *more), ms)
 

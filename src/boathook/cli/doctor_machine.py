@@ -7,11 +7,12 @@ import re
 import tempfile
 from typing import Any
 
+from boathook.cli.call_history import CallHistory
 from boathook.cli.hook_causes import find_own_host
 from boathook.cli.show import format_count, pick_fields
 from boathook.cli.warm import describe_warm
 from boathook.core.catalog import Catalog
-from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, STRONG_ASK, USER, WARNING, Command, Hook
+from boathook.core.hook import ARMED, ERROR, NOTE, PROJECT, USER, WARNING, Command, Hook
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS, has_re2
 from boathook.core.value import Value
 from boathook.dialects.dialect import find_host_dialect
@@ -24,9 +25,9 @@ from boathook.install.present_agents import find_present_agents
 from boathook.install.probe import ProbeResult, find_probe_command, list_installed_events, make_probe_event, run_probe
 from boathook.install.registry import InstallRegistry
 from boathook.install.status import STALE_STATUS, find_status
-from boathook.ledger.record import RECORD_VERSION
+from boathook.ledger.record import PYTHON_AGENT, RECORD_VERSION
 from boathook.ledger.writer import LOCK_NAME, Ledger, make_record_id, make_timestamp, peek_head
-from boathook.permits.factors import find_factor_problem, has_factor
+from boathook.permits.factors import find_factor_problem, is_factor_used
 from boathook.permits.unlock import describe_pause, read_unlock_end
 from boathook.process.sandbox import SandboxSupport
 from boathook.process.supervisor import HOOK_ENTRY
@@ -62,6 +63,7 @@ def examine_machine(
     state: str,
     project: str | None,
     *,
+    history: CallHistory,
     levels: tuple[SandboxSupport, ...],
     for_real: bool = False,
 ) -> list[HealthFinding]:
@@ -76,7 +78,7 @@ def examine_machine(
         *_examine_built_in(catalog, state),
         *_examine_factor(catalog, state),
         *_examine_settings_calls(
-            catalog, state, _list_installed_files(state, project), has_installations=bool(installed)
+            catalog, state, _list_installed_files(state, project), history, has_installations=bool(installed)
         ),
         *installed,
     ]
@@ -102,8 +104,7 @@ def _examine_built_in(catalog: Catalog, state: str) -> list[HealthFinding]:
 
 def _examine_factor(catalog: Catalog, state: str) -> list[HealthFinding]:
     """Report whether the second factor works, if it is set or a hook wants it."""
-    is_wanted = any(hook.ask == STRONG_ASK and hook.state == ARMED for hook in catalog.hooks)
-    if not has_factor(catalog.settings) and not is_wanted:
+    if not is_factor_used(catalog):
         return []
     problem = find_factor_problem(catalog.settings, state)
     return [HealthFinding(WARNING if problem else GOOD, "second factor", problem or catalog.settings.factor)]
@@ -174,12 +175,12 @@ def _list_installed_files(state: str, project: str | None) -> set[str]:
 
 
 def _examine_settings_calls(
-    catalog: Catalog, state: str, installed_files: set[str], *, has_installations: bool
+    catalog: Catalog, state: str, installed_files: set[str], history: CallHistory, *, has_installations: bool
 ) -> list[HealthFinding]:
     """Report calls that somebody wrote by hand."""
     calls = [hook for hook in list_own_calls(catalog) if os.path.realpath(hook.path) not in installed_files]
     if not calls:
-        return [] if has_installations else _examine_no_agents(catalog, state)
+        return [] if has_installations else _examine_no_agents(catalog, state, history)
     triggers_by_target: dict[tuple[str, str], list[str]] = {}
     for hook in calls:
         line = hook.handler.line if isinstance(hook.handler, Command) else ""
@@ -188,16 +189,20 @@ def _examine_settings_calls(
     return [_examine_call(settings, target, triggers) for (settings, target), triggers in triggers_by_target.items()]
 
 
-def _examine_no_agents(catalog: Catalog, state: str) -> list[HealthFinding]:
-    """Report that no agent calls boathook, and which hooks run nevertheless: those in an agent's own file."""
+def _examine_no_agents(catalog: Catalog, state: str, history: CallHistory) -> list[HealthFinding]:
+    """Report that no agent calls boathook, and who runs hooks nevertheless: agents those in their own files, or a program."""
     is_silent = any(hook.state == ARMED and find_own_host(hook) is None for hook in catalog.hooks)
     present = (
         find_present_agents(resolve_install_target(USER, None, state), InstallRegistry(state)) if is_silent else ()
     )
     titles = dict.fromkeys(host.title for hook in catalog.hooks if (host := find_own_host(hook)))
     text = "no agent calls boathook here, so none asks your hooks"
+    if last := history.find_last_event(PYTHON_AGENT):
+        moment = make_timestamp(last)[:19].replace("T", " ")
+        text = f"no installed agent calls boathook here; hooks run for a program in Python (last event: {moment} UTC)"
     if titles:
-        text += f", except those in the files of {', '.join(titles)}, which it runs itself"
+        own = f"those in the files of {', '.join(titles)}, which it runs itself"
+        text += f". Besides, {own}" if last else f", except {own}"
     # On a machine without agents, as in continuous integration, nobody is missed.
     level = WARNING if present else NOTE
     names = ", ".join(agent.setup.name for agent in present) or "boathook hosts lists them"

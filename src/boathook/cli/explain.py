@@ -22,7 +22,7 @@ from boathook.cli.hook_causes import (
 )
 from boathook.cli.list import describe_matcher
 from boathook.cli.sample_input import SHELL_TOOL, parse_json_option, parse_tool_input
-from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table
+from boathook.cli.show import STATE_STYLES, echo, pick_fields, print_json, print_table, repeat_project
 from boathook.core.catalog import GROUP_ORDER, Catalog, deduplicate, should_block_unrun
 from boathook.core.event import OTHER_NAMES, Event, EventKind, find_kind
 from boathook.core.hook import ARMED, NOTE, WARNING, BuiltIn, Command, Diagnostic, Hook, Http, Prompt
@@ -129,6 +129,8 @@ class _Background:
             return []
         state_cause = find_state_cause(hook)
         unasked = find_unasked_cause(hook, self.hosts) if hook.state == ARMED else None
+        if unasked is not None and self.history.was_asked_by_program(hook):
+            unasked = None
         # That of an untrusted hook has its fix in the row.
         is_new = state_cause is not None and state_cause.fix not in hook.state_text
         found = [
@@ -248,7 +250,7 @@ def _print_problem(problem: dict[str, Any]) -> None:
     place = f"{problem['path']}:{problem['line']}" if problem["line"] else problem["path"]
     echo(f"{problem['level']}: {place}: {problem['message']}", STATE_STYLES.get(problem["level"], "dim"))
     if problem["fix"]:
-        echo(f"    fix: {problem['fix']}", "dim")
+        echo(f"    fix: {repeat_project(problem['fix'])}", "dim")
 
 
 def _print_pack(pack: str, rows: list[dict[str, Any]]) -> None:
@@ -260,7 +262,7 @@ def _print_pack(pack: str, rows: list[dict[str, Any]]) -> None:
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     keys = ("hook", "mode", "priority", "scope", "why")
-    cells = [[_ANSWERS[row["would_run"]], *(str(row[key]) for key in keys)] for row in rows]
+    cells = [[_ANSWERS[row["would_run"]], *(repeat_project(str(row[key])) for key in keys)] for row in rows]
     # An armed hook that does not run is dim.
     states = ["disabled" if row["would_run"] is False and row["state"] == ARMED else row["state"] for row in rows]
     print_table(("", *(key.upper() for key in keys)), cells, [STATE_STYLES[state] for state in states])

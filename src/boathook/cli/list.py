@@ -21,6 +21,7 @@ from boathook.cli.show import (
     pick_fields,
     print_json,
     print_table,
+    repeat_project,
     shorten_hook_name,
 )
 from boathook.core.catalog import Catalog
@@ -106,7 +107,7 @@ def list_hooks(event: str | None, everything: bool, prompt: bool, as_json: bool,
         _print_hooks(catalog, hooks, callers, is_whole=everything)
         for hook in built_in:
             echo(f"Built in: {hook.name} ({describe_built_in(hook, pause_end)})", "dim")
-        for line in (*_describe_unused_files(unused, locations), _find_next_step(hooks)):
+        for line in (*_describe_unused_files(unused, locations), repeat_project(_find_next_step(hooks))):
             echo_wrapped(line, "dim")
     if not prompt:
         if doubles := describe_doubles(find_double_hooks(catalog.hooks)):
@@ -275,7 +276,7 @@ def _find_next_step(hooks: list[Hook]) -> str:
 def _describe_state(state: str, hooks: list[Hook]) -> list[tuple[str, str]]:
     if len(hooks) > _MAX_NOTES:
         return [(f"  {len(hooks)} are {state}: {list_names([hook.name for hook in hooks])}", state)]
-    return [(f"  {hook.name}  {hook.state_text}", state) for hook in hooks]
+    return [(f"  {hook.name}  {repeat_project(hook.state_text)}", state) for hook in hooks]
 
 
 def describe_matcher(hook: Hook) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from boathook.cli.pager import StyledLine
-from boathook.cli.record_text import describe_other_record, format_time
+from boathook.cli.record_text import describe_allowed_call, describe_other_record, format_time
 from boathook.cli.show import DECISION_STYLES
 from boathook.core.json_text import dumps
 from boathook.core.notices import list_names
@@ -95,6 +95,8 @@ def _describe_wait(record: LedgerRecord) -> str:
 
 
 def _name_deciders(record: LedgerRecord) -> str:
+    if allowed := describe_allowed_call(record):
+        return f" ({allowed})"
     if record["decision"] == "none":
         return " (no hook objected)" if record["hooks"] else ""
     names = dict.fromkeys(run["hook"] for run in record["hooks"] if run["decision"] == record["decision"])

@@ -25,6 +25,7 @@ from boathook.ledger.record import (
     DISPATCH_TYPE,
     END_TYPE,
     PRUNED_TYPE,
+    PYTHON_AGENT,
     REPEAT_TYPE,
     TRUST_TYPE,
     UNLOCK_TYPE,
@@ -34,7 +35,8 @@ from boathook.ledger.schema import LedgerRecord
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
 CLOCK_TIME = "%H:%M:%S"
 DOCTOR_TYPE = "doctor"
-_BY_HAND = "by hand"
+# What records name that is not an agent of ours.
+_OTHER_CALLERS = {NATIVE: "by hand", PYTHON_AGENT: "a program in Python"}
 # What the decision of a record may be, besides how an async hook ended: a decision, what became of a question, or the type of
 # another record.
 SHOWN_DECISIONS = (
@@ -51,8 +53,8 @@ _SHOWN_ID_CHARS = 12
 @lru_cache(maxsize=256)
 def name_agent(name: str) -> str:
     """Return the title of an agent; records may also name programs that are not agents of ours."""
-    if name == NATIVE:
-        return _BY_HAND
+    if name in _OTHER_CALLERS:
+        return _OTHER_CALLERS[name]
     return load_host(name).title if name in list_host_names() else name
 
 
@@ -103,7 +105,18 @@ def describe_reasons(record: LedgerRecord, *, is_utc: bool = False) -> str:
     """Return the reasons of a dispatch, or what happened to the call that hooks asked about."""
     if record.get("asking"):
         return describe_other_record(record, is_utc=is_utc)
-    return join_sentences(record.get("reasons") or ())
+    return join_sentences(record.get("reasons") or ()) or describe_allowed_call(record)
+
+
+def list_lifted_hooks(record: LedgerRecord) -> list[str]:
+    """Return the hooks whose objections do not count, because a person allowed the call; [] if it was not let through."""
+    if record["type"] != DISPATCH_TYPE or record.get("decision") in OBJECTIONS:
+        return []
+    return list(dict.fromkeys(run["hook"] for run in record.get("hooks") or () if run.get("allowed")))
+
+
+def describe_allowed_call(record: LedgerRecord) -> str:
+    return "a person allowed this call" if list_lifted_hooks(record) else ""
 
 
 def join_sentences(texts: Iterable[str]) -> str:
@@ -116,7 +129,7 @@ def describe_effects(record: LedgerRecord) -> str:
     """Return the reasons of a record; without any, what hooks changed, and why a hook did not answer or did not run."""
     if record.get("reasons") or record["type"] != DISPATCH_TYPE:
         return describe_reasons(record)
-    texts = [f"{name} changed" for name in record.get("changed") or ()]
+    texts = [describe_allowed_call(record), *(f"{name} changed" for name in record.get("changed") or ())]
     texts += [run.get("reason") or run["status"] for run in record.get("hooks") or () if run["status"] != OK]
     texts += [skipped.get("why") or "" for skipped in record.get("skipped") or () if skipped.get("state")]
     return join_sentences(dict.fromkeys(filter(None, texts)))

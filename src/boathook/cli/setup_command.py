@@ -107,7 +107,7 @@ def set_up(
     if sources:
         plan = plan.replace(sources=plan_sources(sources))
     if warm and (obstacle := find_warm_obstacle()):
-        raise ConfigError(f"the warm engine cannot run here: {obstacle}")
+        raise ConfigError(f"the warm engine cannot run here: {obstacle}", "set up the rest without it: boathook setup")
     return _set_up(plan.replace(turns_warm_on=warm and plan_warm() is not None), options)
 
 

@@ -12,6 +12,7 @@ from boathook.assembly import load_catalog
 from boathook.cli.doctor_machine import GOOD, HealthFinding, examine_installation
 from boathook.cli.setup_plan import AgentStep, PackStep, SetupPlan, SourceStep, plan_warm
 from boathook.cli.show import format_count, shorten_path
+from boathook.cli.warm import describe_client
 from boathook.core.catalog import Catalog
 from boathook.core.hook import ARMED, ERROR, USER
 from boathook.core.value import Value
@@ -26,6 +27,7 @@ from boathook.install.setup_record import SetupStore, SourceChange
 from boathook.install.source_switch import read_sources, remove_sources
 from boathook.packs.pack_folder import PackContent
 from boathook.system.files import may_exist
+from boathook.warm.resident_control import find_client
 
 # The subject of the step.
 WARM_ENGINE = "warm engine"
@@ -65,7 +67,8 @@ def _write_warm(store: SetupStore) -> str:
     os.makedirs(os.path.dirname(change.path), exist_ok=True)
     path = os.path.realpath(change.path)
     replace_file(path, change.after.encode(), find_mode(path))
-    return f'the next event starts it: warm = "on" in {change.path}'
+    client = "" if find_client() else f". Its client is {describe_client()}"
+    return f'the next event starts it: warm = "on" in {change.path}{client}'
 
 
 def apply_setup(plan: SetupPlan, state: str) -> Iterator[StepResult]:

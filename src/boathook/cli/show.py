@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.theme import Theme
@@ -53,6 +56,8 @@ _CUT_MARK = "…"
 _MIN_WRAPPED_CHARS = 28
 _MIN_CUT_CHARS = 8
 _LABEL_CHARS = 10
+# Commands that look at the hooks of a folder.
+_FOLDER_COMMAND = re.compile(r"\bboathook (?:check|doctor|explain|list|replay|show|test|trust|untrust)\b(?! --project)")
 
 
 class _PlainConsole(Console):
@@ -231,3 +236,20 @@ def shorten_path(path: str) -> str:
 def shorten_hook_name(name: str, room: int) -> str:
     """Return the name of a hook; the end of that of a pack's hook if there is no room, because the begin is the same for all."""
     return name if len(name) <= room or ":" not in name else f"…:{name.rpartition(':')[2]}"
+
+
+def add_project(text: str, folder: str) -> str:
+    """Return a text whose commands name the folder whose hooks they are about, so that they work in any other."""
+    return _FOLDER_COMMAND.sub(lambda found: f"{found[0]} --project {shlex.quote(folder)}", text) if folder else text
+
+
+def repeat_project(text: str) -> str:
+    """Return a text whose commands name the project that this command was given, if it was."""
+    return add_project(text, find_given_project())
+
+
+def find_given_project() -> str:
+    """Return the folder that this command was given with --project, "" if it was not."""
+    context = click.get_current_context(silent=True)
+    project = context.params.get("project") if context else None
+    return os.path.abspath(project) if isinstance(project, str) else ""

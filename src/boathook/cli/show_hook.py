@@ -26,6 +26,7 @@ from boathook.cli.show import (
     make_printable,
     print_json,
     print_table,
+    repeat_project,
     shorten_path,
 )
 from boathook.core.approval import ANYWHERE, IN_REPOSITORY
@@ -77,7 +78,7 @@ def _print_facts(facts: HookFacts) -> None:
         echo(" ".join(hook.description.split()))
     echo("")
     if hook.state != ARMED:
-        echo_fact("state", hook.state_text, STATE_STYLES[hook.state])
+        echo_fact("state", repeat_project(hook.state_text), STATE_STYLES[hook.state])
     echo_fact("from", _describe_origin(hook))
     echo_fact("file", f"{shorten_path(hook.path)} ({hook.place})" if hook.place else shorten_path(hook.path))
     for other in facts.others:
@@ -152,7 +153,8 @@ def _print_trust(facts: HookFacts) -> None:
         owner = "a part of boathook" if isinstance(hook.handler, BuiltIn) else "your own"
         echo_fact("trust", f"not needed: it is {owner}")
     elif hook.state in (UNTRUSTED, MODIFIED):
-        echo_fact("trust", f"it does not run until you review it: boathook trust {hook.name}", "yellow")
+        review = repeat_project(f"boathook trust {hook.name}")
+        echo_fact("trust", f"it does not run until you review it: {review}", "yellow")
     elif trust["digest"] or hook.state == DENIED:
         word = "denied" if hook.state == DENIED else f"trusted as {(trust['digest'] or '')[:_SHOWN_DIGEST_CHARS]}"
         since = f" since {trust['since']}" if trust["since"] else ""
@@ -164,7 +166,7 @@ def _print_trust(facts: HookFacts) -> None:
 def _print_tests(facts: HookFacts) -> None:
     tests, hook = facts.tests, facts.hook
     if tests["path"]:
-        echo_fact("tests", f"{format_count(tests['cases'], 'case')}: boathook test {hook.name}")
+        echo_fact("tests", f"{format_count(tests['cases'], 'case')}: {repeat_project(f'boathook test {hook.name}')}")
     elif hook.edited_folder:
         echo_fact("tests", f"none: write {shorten_path(hook.edited_folder)}/tests.txt", "dim")
 

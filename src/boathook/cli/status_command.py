@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection
 from typing import Any
 
@@ -121,7 +122,8 @@ def _is_absent_in_project(status: HostStatus) -> bool:
 def list_status_fixes(status: HostStatus, setup: Setup, target: InstallTarget) -> list[str]:
     if status.state in host_status.HEALTHY_STATUSES:
         return []
-    command = f"boathook install {status.host}{' --project' * (status.scope == PROJECT)}"
+    where = f" --project {shlex.quote(target.project)}" if status.scope == PROJECT else ""
+    command = f"boathook install {status.host}{where}"
     if status.state != host_status.SHADOWED_STATUS:
         return [command]
     distrust = host_status.find_distrust(setup, target)

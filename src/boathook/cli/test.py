@@ -10,7 +10,7 @@ import click
 
 from boathook.cli.common_options import json_option, make_agent_option, project_option, state_option
 from boathook.cli.name_completion import ANY_HOOK_NAME
-from boathook.cli.show import STATE_STYLES, cut_text, echo, format_count, print_json
+from boathook.cli.show import STATE_STYLES, cut_text, echo, format_count, print_json, repeat_project
 from boathook.core.notices import list_names
 from boathook.errors import BoathookError
 from boathook.hook_tests.case import CORPUS, DECISION_WORDS
@@ -184,7 +184,7 @@ def _add_recorded_case(
         echo(f"  {line}")
     for note in added.notes:
         echo(f"note: {note}", "yellow")
-    echo(f"run it: boathook test {added.hook}:{added.line}")
+    echo(repeat_project(f"run it: boathook test {added.hook}:{added.line}"))
     return 0
 
 
@@ -232,7 +232,7 @@ def _print_case(tests: HookTests, result: CaseResult) -> None:
         for line in message.split("\n"):
             echo(f"      {line}")
     if result.is_bad and len(tests.cases) > 1:
-        echo(f"      only this one: boathook test {_name_again(tests)}:{case.line}", "dim")
+        echo(repeat_project(f"      only this one: boathook test {_name_again(tests)}:{case.line}"), "dim")
 
 
 def _name_again(tests: HookTests) -> str:

@@ -11,7 +11,7 @@ from boathook.cli.common_options import json_option, names_argument, project_opt
 from boathook.cli.hidden_hooks import review_hidden_hooks
 from boathook.cli.known_bytes import confirm_known_bytes
 from boathook.cli.person import confirm_change, require_person
-from boathook.cli.show import STATE_STYLES, echo, print_json
+from boathook.cli.show import STATE_STYLES, echo, find_given_project, print_json, repeat_project
 from boathook.cli.trust_candidates import choose_candidates, describe_near_misses, list_candidates, list_projects
 from boathook.cli.trust_decisions import describe_denial, describe_extent, format_now, save_denial, save_trust
 from boathook.cli.trust_list import list_decisions
@@ -153,7 +153,8 @@ def _find_gone_hooks(loaded: Loaded) -> dict[str, str]:
 def _report_nothing_to_review(loaded: Loaded, candidates: list[TrustCandidate], chosen: list[TrustCandidate]) -> None:
     if not candidates:
         folder = min(list_projects(loaded.catalog), default="this folder")
-        echo(f"There are no project hooks in {folder}. Your own hooks need no trust.")
+        others = "" if find_given_project() else " To review those of another folder: boathook trust --project DIR"
+        echo(f"There are no project hooks in {folder}. Your own hooks need no trust.{others}")
         if near_misses := describe_near_misses(loaded.catalog):
             echo(near_misses, "yellow")
     elif not chosen:
@@ -175,7 +176,7 @@ def _describe_decision(candidate: TrustCandidate, choices: TrustChoices) -> str:
     if _is_settled(candidate, choices):
         return f"{name} is trusted already"
     if candidate.is_denied:
-        return f"{name} is denied. To undo this: boathook untrust {name}"
+        return repeat_project(f"{name} is denied. To undo this: boathook untrust {name}")
     return f"{name} cannot be trusted: {candidate.error}" if candidate.content is None else ""
 
 
@@ -196,7 +197,7 @@ def _decide(
         echo(f"  {refusal}", "yellow", err=True)
         return False
     if not review.is_whole and not choices.yes:
-        advice = f"Read its files, then run: boathook trust {name} --yes"
+        advice = repeat_project(f"Read its files, then run: boathook trust {name} --yes")
         echo(f"  {name} was not trusted, because not all of it was shown. {advice}", "bold", err=True)
         return False
     if not choices.yes and not questions.ask(candidate, review, _make_question(candidate, choices)):
@@ -220,7 +221,7 @@ def _find_refusal(candidate: TrustCandidate, content: HookContent, choices: Trus
     if not choices.anywhere:
         return ""
     problem = f"{name} cannot be trusted in every folder (--anywhere)"
-    advice = f"Trust it here only: boathook trust {name}"
+    advice = repeat_project(f"Trust it here only: boathook trust {name}")
     if not isinstance(candidate.hook.handler, Script):
         return f"{problem}: what an entry of settings.json runs depends on its project. {advice}"
     if candidate.is_override:
@@ -288,7 +289,8 @@ def untrust_hooks(names: tuple[str, ...], everything: bool, *, yes: bool, **wher
     unknown = set(names) - {r.name for r in chosen} - {r.identity for r in chosen}
     if unknown:
         hooks = ", ".join(sorted(unknown))
-        raise TrustError(f"no decision about {hooks} is stored for this project. List them: boathook trust --list")
+        advice = repeat_project("List them: boathook trust --list")
+        raise TrustError(f"no decision about {hooks} is stored for this project. {advice}")
     # To undo a denial takes nothing from other folders.
     denied = {record.name for record in chosen if record.decision == DENY}
     kept = {record.name for record in chosen if record.anywhere and record.name in denied}

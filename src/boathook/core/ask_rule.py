@@ -15,6 +15,8 @@ MIN_HOST_SECONDS = 45
 MAX_WAIT_SECONDS = 300.0
 # What is left for the answer to reach the agent: one that comes too late counts as no opinion in most of them.
 _MARGIN_SECONDS = 5.0
+# What lets a question wait for a person. A page that no browser shows does not.
+_LISTENING_WAYS = "run `boathook asks --watch`, or `boathook page` and keep it open in a browser"
 _NO_DETOUR = "Do not try to reach the same end in another way: go on with other work, or end your turn."
 
 
@@ -51,7 +53,7 @@ def describe_repeat() -> str:
 
 def describe_no_listener() -> str:
     """Return why a call is denied at once that needs a second factor, if no person waits for questions."""
-    ways = 'run `boathook asks --watch` or `boathook page`, or set `ask = "wait"` in your hooks.toml'
+    ways = f'{_LISTENING_WAYS}, or set `ask = "wait"` in your hooks.toml'
     return (
         f"A hook wants a person's answer with a second factor, and nothing listens for questions. A person can {ways}."
     )
@@ -59,14 +61,16 @@ def describe_no_listener() -> str:
 
 def describe_listeners() -> str:
     """Return what the person reads if a question was denied because nothing listened."""
-    ways = "run `boathook asks --watch` or `boathook page` in a terminal of your own"
-    return f"Nothing listens for questions, so you were not asked. To let the next one wait for your answer, {ways}."
+    return (
+        "Nothing listens for questions, so you were not asked. To let the next one wait for your answer, "
+        f"{_LISTENING_WAYS}, in a terminal of your own."
+    )
 
 
 def describe_ask_doubt(who: str, since: str) -> str:
     """Return why a question is not left to an agent of this version."""
     seen = f"{who} may run a call without asking about it; {since} was seen to ask"
-    ways = 'run `boathook asks --watch` or `boathook page`, or set `ask = "wait"` or `ask = "host"` in hooks.toml'
+    ways = f'{_LISTENING_WAYS}, or set `ask = "wait"` or `ask = "host"` in hooks.toml'
     return f"{seen}. A person can update it, {ways}."
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 RECORD_VERSION = 1
 DISPATCH_TYPE, END_TYPE, PRUNED_TYPE = "dispatch", "end", "pruned"
+# The agent of records that programs in Python make, with hooks.load(), boathook.load() or a bridge.
+PYTHON_AGENT = "python"
 # What a person permitted: a call, and a pause of self-protection.
 ALLOW_TYPE, UNLOCK_TYPE = "allow", "unlock"
 # A question that boathook waits for an answer to, and what became of it.

@@ -13,6 +13,7 @@ from boathook.core.value import Value
 from boathook.hosts.capabilities import find_unsupported
 from boathook.hosts.host import list_host_names, load_host
 from boathook.install.status import HEALTHY_STATUSES
+from boathook.ledger.record import PYTHON_AGENT
 from boathook.ledger.writer import make_timestamp
 from boathook.page.markup import Html, join_html, make_element
 from boathook.page.page_facts import AgentFacts, ProjectFacts
@@ -68,7 +69,7 @@ def make_guards_screen(context: PageContext, query: Query) -> Html:
         part = [row for row in shown if (row.hook.scope == USER) == (scope == USER)]
         cells = [(_make_name(row.hook, query), *map(_make_cell, row.cells)) for row in part]
         if cells:
-            commands = [make_show_command(row.hook.name, facts.project or "") for row in part]
+            commands = [make_show_command(row.hook.name, facts.find_folder_of(row.hook)) for row in part]
             tables.append(make_table(("Hook", *map(name_agent, agents)), cells, commands, title))
     none = None
     if not agents:
@@ -103,7 +104,7 @@ def _make_project_links(context: PageContext, facts: ProjectFacts) -> Html | Non
 
 def list_columns(context: PageContext, facts: ProjectFacts) -> list[str]:
     """Return the agents of the matrix: those that call boathook, those that are on this machine, and those with records."""
-    agents, known = context.facts.load_agents(facts.project), set(list_host_names())
+    agents, known = context.facts.load_agents(facts.project), {*list_host_names(), PYTHON_AGENT}
     with context.index.lock:
         recorded = [name for name in sorted(context.index.sums.hosts) if name in known]
     unwell = [status.host for status in agents.statuses if status.state not in HEALTHY_STATUSES]
@@ -112,10 +113,10 @@ def list_columns(context: PageContext, facts: ProjectFacts) -> list[str]:
 
 def list_guard_rows(context: PageContext, facts: ProjectFacts, columns: list[str]) -> Iterator[GuardRow]:
     agents = context.facts.load_agents(facts.project)
-    hosts = [load_host(name) for name in columns]
+    hosts = [load_host(name) for name in columns if name != PYTHON_AGENT]
     for hook in facts.hooks:
         described = {row["agent"]: row for row in describe_hook_agents(hook, hosts)}
-        cells = [_add_runs(context, hook, _judge_cell(hook, name, described[name], agents)) for name in columns]
+        cells = [_add_runs(context, hook, _judge_cell(hook, name, described.get(name, {}), agents)) for name in columns]
         yield GuardRow(hook, tuple(cells))
 
 
@@ -131,6 +132,9 @@ def _add_runs(context: PageContext, hook: Hook, cell: GuardCell) -> GuardCell:
 
 
 def _judge_cell(hook: Hook, agent: str, described: dict[str, Any], agents: AgentFacts) -> GuardCell:
+    if agent == PYTHON_AGENT:
+        # A program loads hooks when it runs, so there is nothing to install, and its records are the evidence.
+        return GuardCell(agent, ACTIVE) if hook.state == ARMED else GuardCell(agent, OFF, hook.state_text)
     texts = "; ".join(described["unsupported"])
     if described["runs_itself"]:
         return GuardCell(agent, OWN, "it is in the files of this agent, which runs it without boathook")

@@ -20,11 +20,11 @@ from boathook.page.live_screen import ROW_HEADINGS, filter_rows, make_row
 from boathook.page.markup import Html, join_html, make_element
 from boathook.page.page_facts import ProjectFacts
 from boathook.page.parts import (
-    make_copied_command,
     make_copy_button,
     make_downloads,
     make_facts,
     make_link,
+    make_project_command,
     make_row_headings,
     make_show_command,
     make_table,
@@ -83,6 +83,8 @@ def list_hook_keys(hook: Hook) -> list[HookKey]:
 def make_hooks_screen(context: PageContext, query: Query) -> Html:
     sums = list_hook_sums(context, query)
     names = [row["hook"] for row in sums]
+    projects = context.facts.load_projects()
+    folders = {(hook.name, hook.path): facts.find_folder_of(hook) for facts in projects for hook in facts.hooks}
     rows = [
         (
             _make_hook_link(row, is_only=names.count(row["hook"]) == 1),
@@ -93,7 +95,7 @@ def make_hooks_screen(context: PageContext, query: Query) -> Html:
         )
         for row in sums
     ]
-    commands = [make_show_command(row["hook"]) for row in sums]
+    commands = [make_show_command(row["hook"], folders.get((row["hook"], row["path"]), "")) for row in sums]
     headers = ("Hook", "Runs", "Blocks", "Failures", "Timeouts", "p50 ms", "p95 ms", *_SHARES)
     empty = make_element("p", "There are no hooks here, and none has run. ", make_copy_button("boathook setup"))
     table = make_table(headers, rows, commands) if rows else empty
@@ -132,7 +134,9 @@ def make_hook_screen(context: PageContext, query: Query) -> Html:
     return join_html(
         (
             make_element("h1", name),
-            make_element("p", make_copy_button(make_show_command(name, facts.project or ""))),
+            make_element(
+                "p", make_copy_button(make_show_command(name, facts.find_folder_of(hook) if hook is not None else ""))
+            ),
             _describe_hook(context, facts, hook) if hook is not None else _describe_unknown_hook(facts),
             make_element("h2", "What it did"),
             make_facts(past) if past else make_element("p", "It has not run in any record here."),
@@ -176,10 +180,12 @@ def _describe_hook(context: PageContext, facts: ProjectFacts, hook: Hook) -> Htm
             can = f"{'It is not called' if problem.is_off else problem.state}: {agents.describe_problem(problem)}"
         rows.append((name_agent(row["agent"]), can, "; ".join(row["unsupported"]) or "–"))
     # The command shows all agents at once.
-    commands = [make_show_command(hook.name, facts.project or "")] * len(rows)
+    commands = [make_show_command(hook.name, facts.find_folder_of(hook))] * len(rows)
     title = "In the agents that boathook is installed in"
     table = make_table(("Agent", "It can", "It cannot"), rows, commands, title) if rows else None
-    run_tests = make_copy_button(make_copied_command("test", hook.name)) if tests["path"] else None
+    run_tests = (
+        make_copy_button(make_project_command(facts.find_folder_of(hook), "test", hook.name)) if tests["path"] else None
+    )
     replay = make_link("Try it on recorded events", "replay", hook=hook.name, project=facts.project or "")
     return join_html((make_facts(about), table, make_element("p", run_tests, " ", replay)))
 
@@ -190,11 +196,12 @@ def _describe_state(context: PageContext, facts: ProjectFacts, hook: Hook) -> Ht
         return hook.state_text
     with context.index.lock:
         runs = context.history.find_failing_runs(hook)
+        is_asked = context.history.was_asked_by_program(hook)
     agents = context.facts.load_agents(facts.project)
     if runs.is_failing:
         where = f" in {name_agent(runs.agent)}" if runs.agent else ""
         return make_element("span", f"fails{where} ({runs.failures:,} of {runs.runs:,})", class_="state fails")
-    if agents.installed and not agents.calling and find_own_host(hook) is None:
+    if agents.installed and not agents.calling and not is_asked and find_own_host(hook) is None:
         return make_element("span", "armed, but no agent calls it", class_="state uncalled")
     failed = f", {runs.failures:,} of {format_count(runs.runs, 'run')} failed" if runs.failures else ""
     unproven = ", no run since it was changed" if runs.all_runs and not runs.runs else ""

@@ -25,7 +25,7 @@ from boathook.errors import BoathookError
 from boathook.hook_tests.missing_cases import is_guard
 from boathook.hosts.setup import list_setups
 from boathook.install.status import HEALTHY_STATUSES
-from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE
+from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE, PYTHON_AGENT
 from boathook.ledger.writer import make_timestamp
 from boathook.page.parts import make_copied_command, make_project_command, make_show_command
 from boathook.page.record_index import RecordRow
@@ -36,6 +36,7 @@ from boathook.sources.hooks_toml import build_settings, read_hooks_toml
 
 if TYPE_CHECKING:
     from boathook.page.page_context import PageContext, Query
+    from boathook.page.page_facts import ProjectFacts
 
 QUESTION, MISSED, REVIEW, BROKEN, FAILING, SILENT, AGENT, PAUSE, SETTINGS, LEDGER, ERROR, SETUP = (
     "question", "unanswered", "review", "broken guard", "failing guard", "silent guard", "agent", "self-protection",
@@ -201,14 +202,14 @@ def find_broken_hooks(context: PageContext) -> Iterator[Need]:
             if hook.state in _BROKEN_STATES and not hook.is_off_in_pack:
                 cause = find_state_cause(hook)
                 text = _add_advice(hook.state_text, cause.fix if cause is not None else "")
-                command, since = make_project_command(facts.project, "check"), _find_file_time(hook.path)
+                command, since = make_project_command(facts.folder, "check"), _find_file_time(hook.path)
                 title = f"{hook.name} does not run"
                 yield Need(BROKEN, title, text, command, since, hook=hook.name, since_word=_FILE_TIME)
 
 
 def find_failing_guards(context: PageContext) -> Iterator[Need]:
     """Yield the armed hooks that failed in every recorded run since they were changed, or in each of the last ones."""
-    for hook, project in _list_armed_hooks(context):
+    for hook, facts in _list_armed_hooks(context):
         with context.index.lock:
             runs = context.history.find_failing_runs(hook)
         if failures := describe_failures(runs):
@@ -216,7 +217,7 @@ def find_failing_guards(context: PageContext) -> Iterator[Need]:
             if reason := _find_last_failure(context, hook):
                 text += f" The last reason: {reason}"
             command = make_copied_command("log", "--hook", hook.name)
-            since = runs.failing_since
+            since, project = runs.failing_since, facts.project or ""
             yield Need(FAILING, f"{hook.name} fails", text, command, since, project, hook.name, since_word="since")
 
 
@@ -237,10 +238,13 @@ def _find_last_failure(context: PageContext, hook: Hook) -> str:
 def find_silent_guards(context: PageContext) -> Iterator[Need]:
     """Yield the guards that never ran, or that no agent asks, once all records are known."""
     hosts = context.facts.load_agents().calling
-    for hook, project in _list_armed_hooks(context):
+    for hook, facts in _list_armed_hooks(context):
+        project = facts.project or ""
         since = _find_file_time(hook.path)
-        unasked, command = find_unasked_cause(hook, hosts), make_show_command(hook.name, project)
-        if unasked is not None:
+        unasked, command = find_unasked_cause(hook, hosts), make_show_command(hook.name, facts.find_folder_of(hook))
+        with context.index.lock:
+            is_asked = context.history.was_asked_by_program(hook)
+        if unasked is not None and not is_asked:
             text = _add_advice(unasked.message, unasked.fix)
             title = f"{hook.name} is never asked"
             yield Need(SILENT, title, text, command, since, project, hook.name, since_word=_FILE_TIME)
@@ -276,7 +280,10 @@ def find_unwell_agents(context: PageContext) -> Iterator[Need]:
 
 def find_missing_setup(context: PageContext) -> Iterator[Need]:
     """Yield that nothing is guarded, if no agent is connected and there is no hook."""
-    if context.facts.load_agents().installed or any(facts.hooks for facts in context.facts.load_projects()):
+    with context.index.lock:
+        has_programs = PYTHON_AGENT in context.index.sums.hosts
+    is_used = has_programs or context.facts.load_agents().installed
+    if is_used or any(facts.hooks for facts in context.facts.load_projects()):
         return
     text = "No agent calls boathook here, and there are no hooks."
     yield Need(SETUP, "Nothing is guarded yet", text, make_copied_command("setup"))
@@ -336,12 +343,12 @@ def describe_last_event(context: PageContext, host: str) -> str:
     )
 
 
-def _list_armed_hooks(context: PageContext) -> Iterator[tuple[Hook, str]]:
+def _list_armed_hooks(context: PageContext) -> Iterator[tuple[Hook, ProjectFacts]]:
     for facts in context.facts.load_projects():
         for hook in facts.hooks:
             # What an agent runs itself does not come through boathook.
             if hook.state == ARMED and find_own_host(hook) is None:
-                yield hook, facts.project or ""
+                yield hook, facts
 
 
 def _find_file_time(path: str) -> str:

@@ -10,6 +10,7 @@ from boathook.cli.show import format_count
 from boathook.core.hashing import hexdigest
 from boathook.hosts.host import list_host_names
 from boathook.install.status import ABSENT_STATUS
+from boathook.ledger.record import PYTHON_AGENT
 from boathook.page.markup import Html, join_html, make_element
 from boathook.page.needs import QUESTION, Need, explain_error, list_needs
 from boathook.page.parts import (
@@ -97,6 +98,7 @@ def list_agents(context: PageContext) -> list[dict[str, Any]]:
     for name in names:
         moment, record, count = last.get(name, ("", "", 0))
         state = ", ".join(states.get(name, ())) or ("not installed" if name in list_host_names() else "")
+        state = "nothing to install" if name == PYTHON_AGENT else state
         rows.append(
             {
                 "agent": name_agent(name),

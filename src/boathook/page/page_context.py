@@ -19,6 +19,8 @@ from boathook.permits.waiting_questions import list_waiting
 # The filters and names in the address of a screen.
 Query = dict[str, str]
 _WAITING_SECONDS = 0.3
+# A reader who goes to another screen, or loads the page again, is away for a moment.
+_AWAY_SECONDS = 5.0
 
 
 class PageContext:
@@ -39,7 +41,7 @@ class PageContext:
         self._access = PageAccess(origin)
         terminal = terminal or PageTerminal("the page was not started in a terminal")
         self.check = PersonCheck(self.state, lambda: read_user_settings(locate(project, state=given_state)), terminal)
-        self._last_reader, self._streams = time.monotonic(), 0
+        self._last_reader, self._streams, self._was_read = time.monotonic(), 0, False
         self._on_open: Callable[[], None] = lambda: None
         self.is_closing: Callable[[], bool] = lambda: False
 
@@ -68,7 +70,7 @@ class PageContext:
     # Who reads
 
     def note_reader(self) -> None:
-        self._last_reader = time.monotonic()
+        self._last_reader, self._was_read = time.monotonic(), True
 
     @contextmanager
     def count_stream(self) -> Iterator[None]:
@@ -82,6 +84,10 @@ class PageContext:
     def find_idle_seconds(self) -> float:
         """Return for how long the page has had no reader; 0.0 while somebody follows it."""
         return 0.0 if self._streams else time.monotonic() - self._last_reader
+
+    def has_reader(self) -> bool:
+        """Whether a browser shows the page."""
+        return self._was_read and self.find_idle_seconds() < _AWAY_SECONDS
 
     # The end
 

@@ -13,7 +13,7 @@ from boathook.assembly import load_with_trust, locate
 from boathook.cli.call_history import CallHistory
 from boathook.cli.hook_causes import list_installed_hosts
 from boathook.cli.status_command import list_status_fixes
-from boathook.core.hook import USER, Hook
+from boathook.core.hook import ARMED, USER, Hook
 from boathook.core.value import Value
 from boathook.errors import BoathookError
 from boathook.hosts.host import Host
@@ -42,6 +42,15 @@ class ProjectFacts(Value):
     project: str | None
     loaded: Loaded
     store: TrustStore
+
+    @property
+    def folder(self) -> str:
+        """The folder that a command names, to work from any other; "" if there is no project."""
+        return find_real_path(self.project) if self.project else self.loaded.catalog.project
+
+    def find_folder_of(self, hook: Hook) -> str:
+        """Return the folder that a command about a hook names; "" if every folder has the hook as it is here."""
+        return "" if hook.scope == USER and hook.state == ARMED else self.folder
 
     @property
     def hooks(self) -> tuple[Hook, ...]:

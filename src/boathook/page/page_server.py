@@ -32,6 +32,8 @@ LOOPBACK = "127.0.0.1"
 # Where `ssh -L` leads a browser to, if the page is on a socket and no port is asked for.
 TUNNEL_PORT = 8471
 UNREAD_SECONDS = 30 * 60.0
+# How often the page looks whether it has a reader.
+_LOOK_SECONDS = 0.5
 
 
 class PageOptions(Value):
@@ -103,8 +105,8 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
         # The page works without.
         with contextlib.suppress(OSError, ConfigError):
             windows.start(lambda path: open_page_socket(0, path))
-        with _handle_signals(), _listen_for_questions(context):
-            asyncio.run(_serve(server, listener, context, opener, options.idle_seconds))
+        with _handle_signals(), QuestionListener(context) as questions:
+            asyncio.run(_serve(server, listener, context, opener, questions, options.idle_seconds))
     except KeyboardInterrupt:
         pass
     finally:
@@ -117,15 +119,24 @@ def serve_page(options: PageOptions, echo: Callable[[str], None]) -> int:
     return 0
 
 
-@contextlib.contextmanager
-def _listen_for_questions(context: PageContext) -> Iterator[None]:
-    """Let hooks wait for answers while the page runs, if a person can answer there."""
-    with contextlib.ExitStack() as stack:
-        if not context.check.terminal.obstacle:
+class QuestionListener(contextlib.ExitStack):
+    """Lets hooks wait for answers while a browser shows the page, if a person can answer there: else no one sees them."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._context, self._is_listening = context, False
+
+    def update(self) -> None:
+        """Begin or stop to listen."""
+        is_wanted = self._context.has_reader()
+        if is_wanted == self._is_listening or (is_wanted and self._context.check.terminal.obstacle):
+            return
+        self.close()
+        self._is_listening = is_wanted
+        if is_wanted:
             # The page works without.
             with contextlib.suppress(OSError):
-                stack.enter_context(register_listener(context.state))
-        yield
+                self.enter_context(register_listener(self._context.state))
 
 
 @contextlib.contextmanager
@@ -169,17 +180,23 @@ def make_server(context: PageContext) -> Server:
 
 
 async def _serve(
-    server: Server, listener: socket.socket, context: PageContext, opener: PageOpener, idle_seconds: float
+    server: Server,
+    listener: socket.socket,
+    context: PageContext,
+    opener: PageOpener,
+    questions: QuestionListener,
+    idle_seconds: float,
 ) -> None:
     context.when_closing(lambda: server.should_exit)
     serving = asyncio.ensure_future(_run_server(server, listener))
     # It may take a moment until a browser is there, and somebody may connect before the server does anything.
     threading.Thread(target=opener.start, name="boathook-page-opener", daemon=True).start()
     while not serving.done():
+        questions.update()
         if context.find_idle_seconds() > idle_seconds:
             opener.echo(f"Ended: nobody has read the page for {idle_seconds / 60:g} minutes.")
             server.should_exit = True
-        await asyncio.wait([serving], timeout=min(1.0, max(idle_seconds / 10, 0.05)))
+        await asyncio.wait([serving], timeout=min(_LOOK_SECONDS, max(idle_seconds / 10, 0.05)))
     await serving
 
 
@@ -237,12 +254,19 @@ class PageOpener:
     def start(self) -> None:
         """Open the page, and another window whenever the person presses Enter: an address works only once."""
         self.open()
+        self.echo(self._describe_answers())
         if not sys.stdin.isatty():
             return
         self.echo("Press Enter for another window, Ctrl-C to end the page.")
         with contextlib.suppress(OSError, ValueError):
             while sys.stdin.readline():
                 self.open()
+
+    def _describe_answers(self) -> str:
+        """Return whether a person can answer questions of hooks on the page."""
+        if obstacle := self._context.check.terminal.obstacle:
+            return f"Nothing can be decided on this page: {obstacle}. Answer in a terminal of your own: boathook asks"
+        return "Calls that hooks ask about wait for your answer only while a browser shows the page."
 
 
 def can_show_browser(environ: Mapping[str, str]) -> bool:

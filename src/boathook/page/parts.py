@@ -10,6 +10,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from boathook.cli.record_text import LONG_TIME, format_time
+from boathook.cli.show import add_project
 from boathook.page.markup import Html, join_html, make_element
 
 _HEAD_LINES = 2
@@ -41,11 +42,12 @@ def make_copy_button(command: str) -> Html:
     return make_element("span", make_element("code", command), " ", button, class_="command")
 
 
-def make_advice(fix: str) -> Html:
-    """Return what to do, after a text: only a command may be copied, because it goes into a shell."""
+def make_advice(fix: str, folder: str) -> Html:
+    """Return what to do about the hooks of a folder, after a text: only a command may be copied, because it goes into a shell."""
     if not fix:
         return Html("")
-    return join_html((". ", make_copy_button(fix) if fix.startswith("boathook ") else f"What to do: {fix}"))
+    is_command, fix = fix.startswith("boathook ") and ", then " not in fix, add_project(fix, folder)
+    return join_html((". ", make_copy_button(fix) if is_command else f"What to do: {fix}"))
 
 
 def make_time(text: str) -> Html | str:

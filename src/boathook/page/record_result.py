@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boathook.cli.record_text import describe_other_record, describe_reasons
+from boathook.cli.record_text import describe_other_record, describe_reasons, list_lifted_hooks
 from boathook.cli.show import format_count
 from boathook.core.verdict import ALLOWED, DENIED_INSTEAD, OK
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
@@ -44,8 +44,10 @@ def _describe_dispatch(record: LedgerRecord) -> Iterator[str]:
         for word in (decision, "ask")
     )
     because = f": {reasons}" if reasons else "."
-    if record.get("asked", {}).get("result") == ALLOWED:
-        yield f"Allowed by a person{because}"
+    lifted = list_lifted_hooks(record)
+    if record.get("asked", {}).get("result") == ALLOWED or lifted:
+        objections = f" What {', '.join(lifted)} said against it does not count." if lifted else ""
+        yield f"{_start_sentence(reasons.removesuffix('.') or 'a person allowed this call')}{objections}"
     elif decision in _RESULT_WORDS and deciders:
         word = "Denied, because the agent cannot ask. Asked" if is_denied_question(record) else _RESULT_WORDS[decision]
         yield f"{word} by {', '.join(deciders)}{because}"

@@ -85,8 +85,9 @@ def _make_report(context: PageContext, query: Query) -> Html:
     catalog, is_single = _choose_catalog(context, query)
     # Never without a sandbox: a page must not start a hook that can change something.
     report = replay_records(catalog, records, is_single=is_single, is_allowed_without=False)
-    is_whole = context.facts.load_project(query.get("project") or None).loaded.catalog.settings.record == "whole"
-    shown = _describe_report(report, is_single=is_single, records_whole=is_whole)
+    facts = context.facts.load_project(query.get("project") or None)
+    is_whole = facts.loaded.catalog.settings.record == "whole"
+    shown = _describe_report(report, is_single=is_single, records_whole=is_whole, folder=facts.folder)
     return join_html((shown, None if query.get("id") else _make_command(context, query)))
 
 
@@ -95,7 +96,7 @@ def _make_command(context: PageContext, query: Query) -> Html:
     facts = context.facts.load_project(query.get("project") or None)
     name = query.get("hook", "")
     only = ("--hook", find_named_hooks(facts.hooks, name)[0].edited_folder) if name else ()
-    command = make_project_command(facts.project, "replay", *only, "--json")
+    command = make_project_command(facts.folder, "replay", *only, "--json")
     return make_element("p", "All recorded events, as JSON: ", make_copy_button(command))
 
 
@@ -120,7 +121,7 @@ def _choose_catalog(context: PageContext, query: Query) -> tuple[Catalog, bool]:
     return load_edited_hook(hook.edited_folder, facts.project), True
 
 
-def _describe_report(report: ReplayReport, *, is_single: bool, records_whole: bool) -> Html:
+def _describe_report(report: ReplayReport, *, is_single: bool, records_whole: bool, folder: str) -> Html:
     facts = {
         "replayed": f"{report.replayed:,} of {format_count(report.events, 'event')}",
         "would block": f"{report.block_count:,}",
@@ -144,7 +145,7 @@ def _describe_report(report: ReplayReport, *, is_single: bool, records_whole: bo
     commands = [make_copied_command("why", row.record["id"]) for row in report.differences]
     table = make_table(headers, rows, commands) if rows else make_element("p", nothing)
     absent = [
-        make_element("li", f"{name} did not run: {cause.message}", make_advice(cause.fix))
+        make_element("li", f"{name} did not run: {cause.message}", make_advice(cause.fix, folder))
         for name, cause in report.absent.items()
     ]
     partial = None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from boathook.core.catalog import Settings
+from boathook.core.catalog import Catalog, Settings
+from boathook.core.hook import ARMED, STRONG_ASK
 from boathook.core.json_text import dumps
 from boathook.core.permit import FACTOR_FIRST, TYPED_CHARS, Question
 from boathook.core.text import reveal_text
@@ -133,6 +134,11 @@ def describe_other_settings(question_id: str, *, is_needed: bool) -> str:
 def has_factor(settings: Settings) -> bool:
     """Whether the person chose a second factor, or a mistake in hooks.toml hides whether."""
     return _find_factor(settings) is not None
+
+
+def is_factor_used(catalog: Catalog) -> bool:
+    """Whether a person chose a second factor, or a hook that runs wants one."""
+    return has_factor(catalog.settings) or any(hook.ask == STRONG_ASK and hook.state == ARMED for hook in catalog.hooks)
 
 
 def needs_factor(settings: Settings, question: Question, via: str) -> bool:

@@ -29,7 +29,7 @@ from boathook.core.hook import (
     Diagnostic,
 )
 from boathook.core.json_text import describe_json_type, dumps
-from boathook.core.near_words import suggest
+from boathook.core.near_words import DID_YOU_MEAN, find_near_word, suggest
 from boathook.core.pattern_search import MAX_SEARCH_SECONDS
 from boathook.core.tool_kinds import TOOL_KINDS
 from boathook.core.value import Value
@@ -48,6 +48,8 @@ YAML_PAIR, TOML_PAIR, JSON_PAIR = "{}: {}", "{} = {}", '"{}": {}'
 MAX_NAME_CHARS, MAX_DESCRIPTION_CHARS = 64, 1024
 MAX_DIAGNOSTICS, MAX_SUGGESTIONS = 100, 20
 _MAX_SHOWN_CHARS, _MAX_SHOWN_NUMBER = 40, 10**15
+# What people write for a switch that has words.
+_SWITCH_WORDS = {True: "on", False: "off"}
 
 
 class FieldType(Value):
@@ -367,7 +369,8 @@ HOOKS_TOML_FIELDS = (
         "ask",
         WORD,
         "who asks a person if a hook wants that: the agent (`host`), boathook (`wait`), or no one (`deny`). Without it: the "
-        "agent where it asks, else boathook while `boathook page` or `boathook asks --watch` runs, else the call is denied",
+        "agent where it asks, else boathook while `boathook asks --watch` runs or a browser shows `boathook page`, else the call "
+        "is denied",
         words=ASK_WAYS,
         example="wait",
         consequence="questions are denied",
@@ -611,7 +614,18 @@ class FieldChecker:
         is_seconds = type(value) is int and 0 < value < field.low
         if field.type is MILLISECONDS and is_seconds:
             return message, f"if you mean seconds, write {self._pair.format(field.key, value * 1000)}"
-        return message, self._show_example(field)
+        return message, self._suggest_value(field, value) or self._show_example(field)
+
+    def _suggest_value(self, field: Field, value: Any) -> str:
+        """Return the pair that was probably meant, if a field takes one of a few words; "" if that is not clear."""
+        meant = _SWITCH_WORDS.get(value, "") if isinstance(value, bool) else value
+        if not field.words or not isinstance(meant, str) or len(meant) > _MAX_SHOWN_CHARS:
+            return ""
+        self._suggestions += 1
+        near = find_near_word(meant.strip(), field.words) if self._suggestions <= MAX_SUGGESTIONS else ""
+        near = "" if isinstance(value, bool) and near != meant else near
+        text = near if self._pair == YAML_PAIR else dumps(near)
+        return f"{DID_YOU_MEAN} {self._pair.format(field.key, text)}?" if near else ""
 
     def _report_error(self, field: Field, key: str, message: str, consequence: str, fix: str) -> None:
         if field.refused:

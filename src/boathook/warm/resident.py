@@ -425,6 +425,7 @@ class Resident:
             **self._counts,
             "seconds": self._seconds,
             "waiting_forks": self._pool.free_count,
+            "is_ending": self._is_ending,
             "running": sum(caller.is_running for caller in self._callers.values()),
             "refused": dict(sorted(self._refusals.items())),
         }

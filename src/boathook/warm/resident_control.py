@@ -56,6 +56,11 @@ def find_client() -> str:
     return _CLIENT if done.stdout == PROTOCOL + b"\n" else ""
 
 
+def has_client_file() -> bool:
+    """Whether the package has a client in C, whether or not that runs here."""
+    return os.path.exists(_CLIENT)
+
+
 def find_warm_obstacle() -> str:
     """Return why no process like this one can be answered by a warm engine, "" if it can be."""
     if os.environ.get("CI"):
@@ -97,6 +102,9 @@ class ResidentStatus(Value):
     seconds: Mapping[str, float] = {}
     refused: Mapping[str, int] = {}
     is_silent: bool = False
+    # How many events it is answering. One that is ending takes no more.
+    running: int = 0
+    is_ending: bool = False
 
 
 def list_residents(state: str, message: bytes = ASK_STATUS) -> list[ResidentStatus]:
@@ -156,7 +164,7 @@ def _ask(folder: int, name: str, message: bytes, seconds: float) -> ResidentStat
 
 def _read_status(answer: Any) -> ResidentStatus:
     """Return what an answer says; ValueError if it is none of ours."""
-    counts = ("pid", "answered", "forked")
+    counts = ("pid", "answered", "forked", "running")
     if not isinstance(answer, dict) or not all(isinstance(answer.get(name), int) for name in counts):
         raise ValueError("not a status")
     seconds, refused, started = (answer.get(name) for name in ("seconds", "refused", "started"))
@@ -165,7 +173,10 @@ def _read_status(answer: Any) -> ResidentStatus:
     numbers = [*(seconds.get(name) for name in ("answered", "forked")), *refused.values()]
     if not all(isinstance(number, int | float) for number in numbers):
         raise ValueError("not a status")
-    return ResidentStatus(answer["pid"], started, answer["answered"], answer["forked"], seconds, refused)
+    about = {name: answer[name] for name in counts}
+    return ResidentStatus(
+        **about, started=started, seconds=seconds, refused=refused, is_ending=answer.get("is_ending") is True
+    )
 
 
 def start_and_wait(state: str, config: str) -> ResidentStatus | None:

@@ -135,6 +135,10 @@ EXAMPLES = {
     "imports": "for example imports: project",
     **{key: f"for example {key}: false" for key in ("async", "protected", "network")},
 }
+SLIPS = {
+    "on_failure: BLOCK": "did you mean on_failure: block?",
+    "sandbox: Restricted": "did you mean sandbox: restricted?",
+}
 NUMBERS = {
     "timeout: 99": ({"timeout": 0.1}, TIMEOUT.format(99, 100)),
     "timeout: 600001": ({"timeout": 600.0}, TIMEOUT.format(600001, 600000)),
@@ -171,7 +175,11 @@ NUMBERS = {
 def test_a_wrong_value_is_replaced_and_reported(line, expected):
     changes, message = expected
     key, _, value = line.partition(":")
-    fix = "if you mean seconds, write timeout: 99000" if "not 99;" in message else EXAMPLES.get(key, "")
+    fix = (
+        "if you mean seconds, write timeout: 99000"
+        if "not 99;" in message
+        else SLIPS.get(line) or EXAMPLES.get(key, "")
+    )
     reported = problem(NEXT_LINE, key, ERROR, message, fix)
     assert parse(**{key: value.strip()}) == PLAIN.replace(**changes, diagnostics=(reported,))
 

@@ -489,7 +489,7 @@ ENTRIES = {
     "null": (None, "must be an object, not null", OBJECT),
     "no type": ({"command": "x"}, "'type' is missing", TYPES),
     "a type that is null": ({"type": None, "command": "x"}, "'type' is missing", TYPES),
-    "an unknown type": ({"type": "comand", "command": "x"}, TYPE.format("'comand'"), TYPES),
+    "an unknown type": ({"type": "comand", "command": "x"}, TYPE.format("'comand'"), 'did you mean "type": "command"?'),
     "a type that is a list": ({"type": ["command"], "command": "x"}, TYPE.format("a list"), TYPES),
     "a type that is an object": ({"type": {}, "command": "x"}, TYPE.format("an object"), TYPES),
     "no command": ({"type": "command"}, "'command' is missing", ""),
