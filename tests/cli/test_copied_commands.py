@@ -65,7 +65,7 @@ def test_a_command_with_a_project_offers_others_with_it(project: ScratchProject)
             assert set(found) == {f"{offered} {told}" if given else offered}, (words, given, done.stdout)
 
 
-def test_trust_in_a_folder_without_hooks_says_how_to_name_another(project: ScratchProject) -> None:
+def test_trust_in_a_folder_without_hooks_shows_how_to_name_another(project: ScratchProject) -> None:
     printed = project.run("trust").stdout
     assert printed.endswith(
         "Your own hooks need no trust. To review those of another folder: boathook trust --project DIR\n"

@@ -144,7 +144,7 @@ def test_a_resident_that_does_not_answer_is_named_and_not_taken_for_none(
     assert project.run("warm", "stop").returncode == 0
 
 
-def test_a_resident_that_still_answers_is_said_to_be_ending(
+def test_a_resident_that_still_answers_is_shown_as_ending(
     project: ScratchProject, own_client: Client, resident: TestResident
 ) -> None:
     project.write_hook("guard", script=BLOCK)
