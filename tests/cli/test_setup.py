@@ -8,7 +8,7 @@ import re
 import pytest
 
 from boathook.cli.setup_plan import plan_setup
-from boathook.cli.setup_steps import apply_setup
+from boathook.cli.setup_steps import apply_setup, probe_setup
 from boathook.install.setup_record import SetupRecord, SetupStore
 from boathook.sources.pack_lock import LockedPack, write_lock
 from tests.install.helpers import everything, state
@@ -360,3 +360,17 @@ def test_a_hooks_toml_that_cannot_be_edited_is_left_and_the_line_to_write_is_nam
     assert (done.returncode, config.read_text()) == (1, "hooks.max_timeout = 5000\n")
     assert 'Write sources = ["hook-md", "settings", "cursor"] under [hooks] yourself' in done.stderr
     assert not machine.claude_folder.exists()
+
+
+def test_it_says_what_it_fires_while_it_does_and_only_at_a_terminal(machine):
+    for name in ("one", "two"):
+        machine.write_hook(name, "exit 2", fields={"matcher": "{tool: Shell}"})
+        (machine.config / "hooks" / name / "tests.txt").write_text("block  ls\n")
+    plan = plan_setup(None, hosts=("claude",), with_pack=False)
+    assert all(step.is_ok for step in apply_setup(plan, str(machine.state)))
+    texts = []
+    steps = [*probe_setup(plan, str(machine.state), texts.append)]
+    assert [step.subject for step in steps] == ["claude", "guards"]
+    fired = ["firing 2 guards …", "fired one (1 of 2)", "fired two (2 of 2)"]
+    assert texts == ["asking the command of claude …", *fired]
+    assert "fired" not in set_up(machine, "--agent", "codex", "--no-pack", "--yes")
