@@ -102,7 +102,8 @@ def set_up(
     if not plan.agents:
         ways = "Install one and run this again, or name it: boathook setup --agent AGENT (boathook hosts lists them)"
         raise ConfigError(
-            f"{NO_AGENT_FOUND}. {ways}. For agents written in Python: boathook pack add boathook/standard"
+            f"{NO_AGENT_FOUND}. {ways}. For agents written in Python: boathook pack add boathook/standard. "
+            "To see hooks at work without an agent: boathook demo"
         )
     if sources:
         plan = plan.replace(sources=plan_sources(sources))
