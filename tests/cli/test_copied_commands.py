@@ -48,7 +48,7 @@ def test_a_command_with_a_project_offers_others_with_it(project: ScratchProject)
     project.write_hook("guard", GUARD, scope="project", fields={"matcher": "{tool: Shell, pattern: push}"})
     (project.hooks_folder("project") / "guard" / "tests.txt").write_text("block  ls\nskip  pwd\nskip  true\n")
     where = ("--project", str(project.path))
-    told = f"--project {project.path}"
+    named = f"--project {project.path}"
     event = ("pre-tool-call", "--tool", "Shell", "--input", json.dumps({"command": "git push"}))
     rows = {
         ("list",): "boathook trust",
@@ -62,10 +62,10 @@ def test_a_command_with_a_project_offers_others_with_it(project: ScratchProject)
         for given in ((), where):
             done = project.run(*words, *given)
             found = re.findall(rf"{offered}(?: --project \S+)?", done.stdout)
-            assert set(found) == {f"{offered} {told}" if given else offered}, (words, given, done.stdout)
+            assert set(found) == {f"{offered} {named}" if given else offered}, (words, given, done.stdout)
 
 
-def test_trust_in_a_folder_without_hooks_says_how_to_name_another(project: ScratchProject) -> None:
+def test_trust_in_a_folder_without_hooks_shows_how_to_name_another(project: ScratchProject) -> None:
     printed = project.run("trust").stdout
     assert printed.endswith(
         "Your own hooks need no trust. To review those of another folder: boathook trust --project DIR\n"

@@ -292,7 +292,7 @@ def test_without_the_extra_the_command_names_the_command_that_installs_it(projec
     assert "boathook[page]" not in done.stderr
 
 
-def test_a_page_without_a_terminal_says_at_once_that_nothing_can_be_decided_on_it(project: ScratchProject) -> None:
+def test_a_page_without_a_terminal_prints_at_once_that_nothing_can_be_decided_on_it(project: ScratchProject) -> None:
     # A session of its own has no terminal, also if the tests have one.
     words = (
         sys.executable,
