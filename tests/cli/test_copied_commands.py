@@ -31,6 +31,10 @@ def test_commands_of_the_page_work_from_any_folder(project: ScratchProject) -> N
         review = re.search(r"#/review\?([^\"]*)", screens[0])
         assert review
         screens.append(page.send(f"/data/screen/review?{html.unescape(review[1])}").html)
+    # What a person may type from a text works there, too.
+    texts = html.unescape(" ".join(re.sub(r"<[^>]*>", " ", screen) for screen in screens))
+    assert "Review it with: boathook trust --project " in texts
+    assert "Review it with: boathook trust new" not in texts
     commands = {html.unescape(found) for screen in screens for found in _COPIED.findall(screen)}
     words = [shlex.split(command) for command in commands]
     assert {one[1] for one in words} >= set(FOLDER_COMMANDS)

@@ -197,7 +197,7 @@ def _describe_hook(context: PageContext, facts: ProjectFacts, hook: Hook) -> Htm
 def _describe_state(context: PageContext, facts: ProjectFacts, hook: Hook) -> Html | str:
     """Return whether a hook runs; one that fails, or that no agent calls, guards nothing."""
     if hook.state != ARMED:
-        return hook.state_text
+        return facts.describe_state(hook)
     with context.index.lock:
         runs = context.history.find_failing_runs(hook)
         is_asked = context.history.was_asked_by_program(hook)
