@@ -151,8 +151,8 @@ def test_a_stopped_listener_does_not_count_until_it_goes_on(project):
 def test_a_page_whose_terminal_is_gone_does_not_count_and_shows_the_reason(project):
     # A shell that ignores the end of the terminal, as `nohup` does.
     argv = ("/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-m", "boathook", "page", "--no-open")
-    with start_terminal_page(project, argv=argv) as page:
-        assert has_ask_listener(str(project.state))
+    with start_terminal_page(project, argv=argv) as page, page.follow():
+        wait_until(lambda: has_ask_listener(str(project.state)))
         page.close_terminal()
         wait_until(lambda: not has_ask_listener(str(project.state)))
         set_up(project, WAIT)

@@ -267,7 +267,8 @@ class PageOpener:
         """Return whether a person can answer questions of hooks on the page."""
         if obstacle := self._context.check.terminal.obstacle:
             return f"Nothing can be decided on this page: {obstacle}. Answer in a terminal of your own: boathook asks"
-        return "Calls that hooks ask about wait for your answer only while a browser shows this page."
+        always = 'with ask = "wait" in your hooks.toml, always'
+        return f"Calls that hooks ask about wait for your answer while a browser shows this page ({always})."
 
 
 def can_show_browser(environ: Mapping[str, str]) -> bool:
