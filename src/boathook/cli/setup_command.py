@@ -22,7 +22,7 @@ from boathook.cli.setup_display import (
     print_step,
 )
 from boathook.cli.setup_plan import AgentStep, SetupPlan, plan_agents, plan_setup, plan_sources, plan_warm
-from boathook.cli.setup_steps import Report, StepResult, apply_setup, enable_sources, probe_setup, turn_warm_on
+from boathook.cli.setup_steps import ProgressReport, StepResult, apply_setup, enable_sources, probe_setup, turn_warm_on
 from boathook.cli.setup_undo import UndoStep, apply_undo, plan_undo
 from boathook.cli.show import echo, echo_wrapped, format_count, print_json, print_warning, show_progress
 from boathook.cli.terminal import confirm_action
@@ -144,7 +144,7 @@ def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
 
 
 def _run_steps(
-    make_steps: Callable[[Report], Iterable[StepResult]], options: SetupOptions, text: str
+    make_steps: Callable[[ProgressReport], Iterable[StepResult]], options: SetupOptions, text: str
 ) -> list[StepResult]:
     """Run steps, and show each as it ends; at a terminal a line says meanwhile what goes on."""
     done = []

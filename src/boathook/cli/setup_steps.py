@@ -32,7 +32,7 @@ from boathook.warm.resident_control import find_client
 # The subject of the step.
 WARM_ENGINE = "warm engine"
 # Shows a person what goes on.
-Report = Callable[[str], None]
+ProgressReport = Callable[[str], None]
 
 
 class StepResult(Value):
@@ -139,7 +139,7 @@ def _write_sources(step: SourceStep, store: SetupStore) -> str:
     return f"their hooks run in every agent now: sources in {step.path}"
 
 
-def probe_setup(plan: SetupPlan, state: str, report: Report) -> Iterator[StepResult]:
+def probe_setup(plan: SetupPlan, state: str, report: ProgressReport) -> Iterator[StepResult]:
     """Run the installed command of each agent as the agent does, and each guard of the user on a case of its tests.
 
     `report` gets a text about what goes on.
@@ -161,7 +161,7 @@ def _judge_findings(host: str, findings: list[HealthFinding]) -> StepResult:
     return StepResult(host, is_ok=not errors, text="; ".join(errors or good or [finding.text for finding in findings]))
 
 
-def _fire_guards(catalog: Catalog, report: Report) -> Iterator[StepResult]:
+def _fire_guards(catalog: Catalog, report: ProgressReport) -> Iterator[StepResult]:
     armed = [hook for hook in catalog.hooks if hook.state == ARMED and hook.scope == USER]
     guards = [hook for hook in armed if is_guard(hook)]
     pairs = [(hook, case) for hook in guards if (case := find_objection_case(hook))]
