@@ -31,6 +31,10 @@ def test_commands_of_the_page_work_from_any_folder(project: ScratchProject) -> N
         review = re.search(r"#/review\?([^\"]*)", screens[0])
         assert review
         screens.append(page.send(f"/data/screen/review?{html.unescape(review[1])}").html)
+    # What a person may type from a text works there, too.
+    texts = html.unescape(" ".join(re.sub(r"<[^>]*>", " ", screen) for screen in screens))
+    assert "Review it with: boathook trust --project " in texts
+    assert "Review it with: boathook trust new" not in texts
     commands = {html.unescape(found) for screen in screens for found in _COPIED.findall(screen)}
     words = [shlex.split(command) for command in commands]
     assert {one[1] for one in words} >= set(FOLDER_COMMANDS)
@@ -48,7 +52,7 @@ def test_a_command_with_a_project_offers_others_with_it(project: ScratchProject)
     project.write_hook("guard", GUARD, scope="project", fields={"matcher": "{tool: Shell, pattern: push}"})
     (project.hooks_folder("project") / "guard" / "tests.txt").write_text("block  ls\nskip  pwd\nskip  true\n")
     where = ("--project", str(project.path))
-    told = f"--project {project.path}"
+    named = f"--project {project.path}"
     event = ("pre-tool-call", "--tool", "Shell", "--input", json.dumps({"command": "git push"}))
     rows = {
         ("list",): "boathook trust",
@@ -62,7 +66,7 @@ def test_a_command_with_a_project_offers_others_with_it(project: ScratchProject)
         for given in ((), where):
             done = project.run(*words, *given)
             found = re.findall(rf"{offered}(?: --project \S+)?", done.stdout)
-            assert set(found) == {f"{offered} {told}" if given else offered}, (words, given, done.stdout)
+            assert set(found) == {f"{offered} {named}" if given else offered}, (words, given, done.stdout)
 
 
 def test_trust_in_a_folder_without_hooks_shows_how_to_name_another(project: ScratchProject) -> None:

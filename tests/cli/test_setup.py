@@ -8,7 +8,7 @@ import re
 import pytest
 
 from boathook.cli.setup_plan import plan_setup
-from boathook.cli.setup_steps import apply_setup
+from boathook.cli.setup_steps import apply_setup, probe_setup
 from boathook.install.setup_record import SetupRecord, SetupStore
 from boathook.sources.pack_lock import LockedPack, write_lock
 from tests.install.helpers import everything, state
@@ -45,6 +45,7 @@ def test_without_an_agent_it_shows_what_to_do_and_writes_nothing(machine):
     assert (done.returncode, done.stdout, everything(machine)) == (1, "", before)
     assert "No agent was found on this machine" in done.stderr
     assert "Install one and run this again, or name it: boathook setup --agent AGENT" in done.stderr
+    assert "To see hooks at work without an agent: boathook demo" in done.stderr
 
 
 def test_agents_are_found_by_their_program_or_their_folder(machine):
@@ -81,7 +82,9 @@ def test_two_agents_are_guarded_and_everything_is_fired_once(machine):
     on = int(re.search(r"boathook/standard: (\d+) hooks on", out)[1])
     counts = re.search(r"\nclaude  Claude Code is guarded by (\d+) hooks before tool calls, and runs (\d+) more", out)
     assert sum(map(int, counts.groups())) == on
-    assert any(line.startswith("codex   Codex CLI is guarded by ") and "It cannot ask you" in line for line in lines)
+    assert any(
+        line.startswith("codex   Codex CLI is guarded by ") and "Codex CLI cannot ask you" in line for line in lines
+    )
     assert lines[-1] == "undo    boathook setup --undo"
     # An agent that is blocked: the goal of all this.
     event = {"tool_name": "Bash", "tool_input": {"command": "git push --force origin main"}, "cwd": str(machine.path)}
@@ -360,3 +363,17 @@ def test_a_hooks_toml_that_cannot_be_edited_is_left_and_the_line_to_write_is_nam
     assert (done.returncode, config.read_text()) == (1, "hooks.max_timeout = 5000\n")
     assert 'Write sources = ["hook-md", "settings", "cursor"] under [hooks] yourself' in done.stderr
     assert not machine.claude_folder.exists()
+
+
+def test_it_shows_what_it_fires_while_it_does_and_only_at_a_terminal(machine):
+    for name in ("one", "two"):
+        machine.write_hook(name, "exit 2", fields={"matcher": "{tool: Shell}"})
+        (machine.config / "hooks" / name / "tests.txt").write_text("block  ls\n")
+    plan = plan_setup(None, hosts=("claude",), with_pack=False)
+    assert all(step.is_ok for step in apply_setup(plan, str(machine.state)))
+    texts = []
+    steps = [*probe_setup(plan, str(machine.state), texts.append)]
+    assert [step.subject for step in steps] == ["claude", "guards"]
+    fired = ["firing 2 guards …", "fired one (1 of 2)", "fired two (2 of 2)"]
+    assert texts == ["asking the command of claude …", *fired]
+    assert "fired" not in set_up(machine, "--agent", "codex", "--no-pack", "--yes")

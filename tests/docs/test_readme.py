@@ -98,6 +98,9 @@ def test_the_readme_works_word_for_word_with_the_wheel_alone(environment: dict[s
     assert {*played} == {"shell", "sh", "python"}
 
     check_examples_and_vectors(project, environment)
+    # Its hooks use more of the programs that every machine has.
+    everything = {**environment, "PATH": f"{environment['PATH']}{os.pathsep}/usr/bin{os.pathsep}/bin"}
+    assert "Shell did not run: " in play_block("sh", "boathook demo", project, everything)
     settings = tmp_path / "home/.claude/settings.json"
     assert "boathook" in settings.read_text(encoding="utf-8")
     # "takes all of it back"
@@ -120,6 +123,10 @@ def test_the_first_command_is_on_the_first_screen_of_the_readme() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     before = re.sub(r"!\[.*?\)", "", text.partition("```shell\n")[0])
     assert len(before.split()) < 150
+    # Who has no agent reads there what works without.
+    start = text.partition("## In a clone")[0]
+    assert "No agent on this machine? `boathook demo`" in start
+    assert "(#from-python)" in start
 
 
 def test_the_readme_counts_the_agents_and_names_those_that_were_never_run() -> None:

@@ -42,7 +42,7 @@ def test_screens_fit_windows_between_narrow_and_wide(browser: Any, project: Scra
     call(project, f"ls {'x' * 400}", session="3f0c2f5e-6d4a-4a63-a8ff-1e2b3c4d5e6f")
     with serve_context() as page:
         window = Window(browser, page).open()
-        for width in (905, 1000, 1160):
+        for width in (905, 1000, 1060):
             window.page.set_viewport_size({"width": width, "height": 800})
             for address in ADDRESSES:
                 window.show(address)

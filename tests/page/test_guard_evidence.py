@@ -260,3 +260,12 @@ def test_a_program_in_python_is_named_where_no_agent_calls_boathook(project: Scr
     with serve_context() as page:
         assert "Nothing is guarded yet" not in {need.title for need in list_needs(page.context)}
         assert "No agent was found here" not in page.show("now").text
+
+
+def test_the_overview_counts_a_program_in_python_as_a_caller(project: ScratchProject) -> None:
+    project.write_hook("guard", "exit 0", fields={"matcher": "{tool: my_tool}"})
+    assert "agents      none calls boathook\n" in project.run().stdout
+    run_program(project)
+    printed = project.run().stdout
+    assert "agents      a program in Python\n" in printed
+    assert "next: boathook log\n" in printed

@@ -269,6 +269,8 @@ def test_over_ssh_the_line_for_the_own_machine_is_printed() -> None:
 def test_over_ssh_each_line_is_a_line_of_its_own(project: ScratchProject) -> None:
     with start_page(project, "--no-open", SSH_CONNECTION="1.2.3.4 5 6.7.8.9 22") as process:
         assert process.stdout is not None
+        # Whether a person can answer on the page.
+        assert "this page" in process.stdout.readline()
         assert re.fullmatch(r"On your own machine, first: ssh -N -L \S+ \S+\n", process.stdout.readline())
         assert process.stdout.readline().startswith("Open within a minute, once: http://127.0.0.1:")
 
@@ -309,6 +311,6 @@ def test_a_page_without_a_terminal_prints_at_once_that_nothing_can_be_decided_on
         assert page.stdout is not None
         lines = [page.stdout.readline() for _ in range(2)]
         page.kill()
-    assert lines[0].startswith("Open within a minute, once: ")
-    assert lines[1].startswith("Nothing can be decided on this page: the page was ")
-    assert lines[1].endswith(". Answer in a terminal of your own: boathook asks\n")
+    assert lines[1].startswith("Open within a minute, once: ")
+    assert lines[0].startswith("Nothing can be decided on this page: the page was ")
+    assert lines[0].endswith(". Answer in a terminal of your own: boathook asks\n")

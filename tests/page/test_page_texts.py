@@ -85,3 +85,14 @@ def test_an_age_is_made_again_while_the_screen_is_open_and_others_are_times(
     assert [name for name in keys[0] if keys[0][name] != keys[1][name]] == ["agents"]
     assert ["less than a minute ago" in texts[0], "3 minutes ago" in texts[1]] == [True, True]
     assert [text.count(" ago") for text in (*texts, *others)] == [1, 1, 0, 0, 0]
+
+
+def test_the_screen_of_a_hook_shows_which_agent_cannot_do_what(project: ScratchProject) -> None:
+    project.write_hook("asker", "exit 0", fields={"matcher": "{tool: Shell}", "trigger": "pre-tool-call"})
+    for agent in ("claude", "gemini"):
+        project.run("install", agent, "--yes")
+    with serve_context() as page:
+        html = page.show("hook", name="asker").html
+    for label in ("There the hook can", "What this agent cannot do for it"):
+        assert html.count(f'data-label="{label}"') == 2
+    assert "It cannot" not in html

@@ -44,7 +44,7 @@ def test_a_hook_that_wants_a_factor_where_none_is_set_is_a_warning(project):
     assert "boathook approvals totp" in message
 
 
-def test_a_factor_that_works_or_cannot_be_read_has_no_such_warning(project):
+def test_a_factor_that_works_or_cannot_be_read_makes_no_such_warning(project):
     write_secret(str(project.state), b"12345678901234567890", 0)
     project.write_hooks_toml("user", f'{FACTOR}factor = "totp"\n')
     assert list_warnings(project) == []

@@ -144,7 +144,7 @@ def test_a_second_factor_that_is_set_while_a_call_waits_counts_on_the_page(proje
 def test_a_page_lets_hooks_wait_while_a_browser_shows_it_and_only_then(project):
     set_up(project)
     with start_terminal_page(project, is_opened=False) as page:
-        wait_until(lambda: "wait for your answer only while a browser shows the page" in page.text)
+        wait_until(lambda: "wait for your answer while a browser shows this page (with ask = " in page.text)
         # Its server has looked for a reader by now.
         assert page.send("/").status == 200
         assert list_ask_files(project, ".listener") == []

@@ -144,15 +144,15 @@ def test_a_resident_that_does_not_answer_is_named_and_not_taken_for_none(
     assert project.run("warm", "stop").returncode == 0
 
 
-def test_a_resident_that_still_answers_is_shown_as_ending(
+def test_a_resident_that_still_answers_is_named_as_one_that_is_ending(
     project: ScratchProject, own_client: Client, resident: TestResident
 ) -> None:
     project.write_hook("guard", script=BLOCK)
     with hold_callers(own_client, 1):
         wait_until(lambda: resident.find_status()["running"] == 1, "the event")
         done = project.run("warm", "stop")
-    said = f"Process {resident.process.pid} is ending: it answers 1 event first, and takes no more.\n"
-    assert (done.returncode, done.stdout) == (0, said)
+    message = f"Process {resident.process.pid} is ending: it answers 1 event first, and takes no more.\n"
+    assert (done.returncode, done.stdout) == (0, message)
     assert resident.process.wait(PATIENCE_SECONDS) == 0
 
 

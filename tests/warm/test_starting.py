@@ -255,7 +255,7 @@ def test_the_client_in_python_is_answered_by_the_resident_too(project, warm, col
 @pytest.mark.parametrize(
     ("content", "why"), [(None, "this package has none in C"), ("#!/bin/false\n", "does not run here")]
 )
-def test_why_the_client_is_the_slower_one_is_shown_with_what_to_do(
+def test_why_the_client_is_the_slower_one_is_explained_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, why: str
 ) -> None:
     client = tmp_path / "client"
@@ -266,15 +266,15 @@ def test_why_the_client_is_the_slower_one_is_shown_with_what_to_do(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     plan = SetupPlan(agents=(), pack=None, files=(), turns_warm_on=True)
     [step] = turn_warm_on(plan, str(tmp_path / "state"))
-    said = [describe_warm(str(tmp_path / "state"), is_on=True)[0], step.text]
+    texts = [describe_warm(str(tmp_path / "state"), is_on=True)[0], step.text]
     assert step.is_ok
-    for text in said:
+    for text in texts:
         assert "in Python, which is slower, because " in text
         assert why in text
         assert "install boathook again from its source, with a C compiler (cc or gcc) on the PATH" in text
 
 
-def test_where_it_cannot_run_setup_shows_what_to_do_without_it(project) -> None:
+def test_where_it_cannot_run_setup_explains_what_to_do_without_it(project) -> None:
     for words in (("setup", "--agent", "claude", "--yes", "--warm"), ("warm", "start")):
         done = project.run(*words, env={"CI": "true"})
         assert done.returncode == 1

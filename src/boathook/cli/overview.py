@@ -18,6 +18,7 @@ from boathook.install.host_files import resolve_install_target
 from boathook.install.present_agents import find_present_agents
 from boathook.install.registry import InstallRegistry
 from boathook.ledger.reader import LedgerReader
+from boathook.ledger.record import PYTHON_AGENT
 from boathook.ledger.schema import LedgerRecord
 from boathook.ledger.writer import make_timestamp
 from boathook.packs.pack_source import STANDARD_PACK
@@ -39,6 +40,8 @@ class Overview(Value):
     unwell: tuple[str, ...]
     others: tuple[str, ...]
     last: LedgerRecord | None
+    # Whether a program in Python asked the hooks lately.
+    has_program: bool = False
 
 
 class NextStep(Value):
@@ -66,6 +69,7 @@ def show_overview() -> int:
 
 def _make_overview(catalog: Catalog, state: str) -> Overview:
     registry, target = InstallRegistry(state), resolve_install_target(USER, None, state)
+    last, has_program = _read_last_records(state, catalog.project)
     hooks = [hook for hook in catalog.hooks if not hook.is_installed_call]
     statuses = host_status.list_statuses(target, registry)
     callers = _list_hosts(status for status in statuses if status.state == host_status.INSTALLED_STATUS)
@@ -79,7 +83,8 @@ def _make_overview(catalog: Catalog, state: str) -> Overview:
         callers=callers,
         unwell=unwell,
         others=tuple(name for name in present if name not in (*callers, *unwell)),
-        last=_find_last_objection(state, catalog.project),
+        last=last,
+        has_program=has_program,
     )
 
 
@@ -87,13 +92,16 @@ def _list_hosts(statuses: Iterable[host_status.HostStatus]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(status.host for status in statuses))
 
 
-def _find_last_objection(state: str, project: str) -> LedgerRecord | None:
-    """Return the last objection in the project, else the last one of all."""
+def _read_last_records(state: str, project: str) -> tuple[LedgerRecord | None, bool]:
+    """Return the last objection in the project, else the last one of all, and whether a program in Python asked hooks there."""
     since = make_timestamp(time.time() - _DAYS * 86400)
     last: dict[bool, LedgerRecord] = {}
-    for record in filter(is_objection, LedgerReader(state).read(since)):
-        last[is_in_project(record, project)] = record
-    return last.get(True) or last.get(False)
+    has_program = False
+    for record in LedgerReader(state).read(since):
+        if is_objection(record):
+            last[is_in_project(record, project)] = record
+        has_program = has_program or (record.get("host") == PYTHON_AGENT and is_in_project(record, project))
+    return last.get(True) or last.get(False), has_program
 
 
 def _describe_overview(overview: Overview) -> Iterator[tuple[str, str, str]]:
@@ -104,7 +112,9 @@ def _describe_overview(overview: Overview) -> Iterator[tuple[str, str, str]]:
         yield "to review", list_names([hook.name for hook in overview.waiting]), STATE_STYLES["untrusted"]
     if overview.broken:
         yield "broken", list_names([hook.name for hook in overview.broken]), STATE_STYLES["invalid"]
-    yield "agents", ", ".join(overview.callers) or "none calls boathook", ""
+    program = "a program in Python" if overview.has_program else ""
+    callers = ", ".join(filter(None, (*overview.callers, program)))
+    yield "agents", callers or "none calls boathook", ""
     if overview.unwell:
         yield "not well", ", ".join(overview.unwell), STATE_STYLES["untrusted"]
     if overview.others:
@@ -138,7 +148,11 @@ def choose_next_step(overview: Overview) -> NextStep:
         (overview.unwell, "boathook status", "It shows what is wrong with these agents, and how to repair it."),
         (overview.waiting, "boathook trust", "Hooks of this project do not run before you have reviewed them."),
         (overview.broken, "boathook check", "It shows what is wrong with these hooks, and how to fix it."),
-        (not overview.callers, "boathook setup", _describe_setup(overview)),
+        (
+            not overview.callers and (overview.others or not overview.has_program),
+            "boathook setup",
+            _describe_setup(overview),
+        ),
         (not has_guards, f"boathook pack add {STANDARD_PACK}", "There are no hooks yet: add the guards of boathook."),
     )
     done = NextStep("boathook log", "It shows what your hooks did. To write one of your own: boathook new --help")

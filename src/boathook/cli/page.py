@@ -35,7 +35,8 @@ def open_page(
 
     It shows what needs you, events as they come, the whole of each record, what each hook does in each agent, sessions,
     and what your hooks of today would decide about recorded events. You can answer questions of hooks and trust hooks
-    there, with a code that this terminal shows; for everything else the page shows the command to copy.
+    there, with a code that this terminal shows; for everything else the page shows the command to copy. Without `ask` in
+    your hooks.toml, calls wait for your answer only while a browser shows the page.
 
     It answers on this machine only, to the browser that opened it. The address works once, within a minute; for another
     window press Enter, or run `boathook page --open` in another terminal. The page ends with Ctrl-C, or after 30 minutes

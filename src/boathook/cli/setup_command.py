@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import click
 
@@ -22,7 +22,7 @@ from boathook.cli.setup_display import (
     print_step,
 )
 from boathook.cli.setup_plan import AgentStep, SetupPlan, plan_agents, plan_setup, plan_sources, plan_warm
-from boathook.cli.setup_steps import StepResult, apply_setup, enable_sources, probe_setup, turn_warm_on
+from boathook.cli.setup_steps import ProgressReport, StepResult, apply_setup, enable_sources, probe_setup, turn_warm_on
 from boathook.cli.setup_undo import UndoStep, apply_undo, plan_undo
 from boathook.cli.show import echo, echo_wrapped, format_count, print_json, print_warning, show_progress
 from boathook.cli.terminal import confirm_action
@@ -102,7 +102,8 @@ def set_up(
     if not plan.agents:
         ways = "Install one and run this again, or name it: boathook setup --agent AGENT (boathook hosts lists them)"
         raise ConfigError(
-            f"{NO_AGENT_FOUND}. {ways}. For agents written in Python: boathook pack add boathook/standard"
+            f"{NO_AGENT_FOUND}. {ways}. For agents written in Python: boathook pack add boathook/standard. "
+            "To see hooks at work without an agent: boathook demo"
         )
     if sources:
         plan = plan.replace(sources=plan_sources(sources))
@@ -120,13 +121,15 @@ def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
         if not confirm_change("Set this up?", yes=options.yes):
             return 1
         plan = _offer_warm(_offer_sources(plan, options), options)
-        steps = _run_steps(enable_sources(plan, options.state), options, "writing")
-        steps += _run_steps(turn_warm_on(plan, options.state), options, "writing")
+        steps = _run_steps(lambda _: enable_sources(plan, options.state), options, "writing")
+        steps += _run_steps(lambda _: turn_warm_on(plan, options.state), options, "writing")
         if plan.sources is not None or plan.turns_warm_on:
             plan = plan.replace(agents=plan_agents([step.agent for step in plan.agents], options.state))
-        steps += _run_steps(apply_setup(plan, options.state), options, "writing")
+        steps += _run_steps(lambda _: apply_setup(plan, options.state), options, "writing")
         steps += _run_steps(
-            probe_setup(plan, options.state), options, "asking the agents' commands, and firing each guard"
+            lambda report: probe_setup(plan, options.state, report),
+            options,
+            "asking the agents' commands, and firing each guard",
         )
     problems = [StepResult(text.partition(": ")[0], is_ok=False, text=text) for text in plan.problems]
     failed = {step.subject for step in (*steps, *problems) if not step.is_ok}
@@ -140,11 +143,13 @@ def _set_up(plan: SetupPlan, options: SetupOptions) -> int:
     return int(bool(failed))
 
 
-def _run_steps(steps: Iterable[StepResult], options: SetupOptions, text: str) -> list[StepResult]:
+def _run_steps(
+    make_steps: Callable[[ProgressReport], Iterable[StepResult]], options: SetupOptions, text: str
+) -> list[StepResult]:
     """Run steps, and show each as it ends; at a terminal a line says meanwhile what goes on."""
     done = []
-    with show_progress(f"{text} …", is_shown=not options.as_json):
-        for step in steps:
+    with show_progress(f"{text} …", is_shown=not options.as_json) as status:
+        for step in make_steps(status.update if status is not None else lambda _: None):
             done.append(step)
             if not options.as_json:
                 print_step(step)
@@ -243,7 +248,7 @@ def _undo(options: SetupOptions) -> int:
         require_person(options.state, files=[file for step in steps for file in step.files])
         if not confirm_change(f"Take back {format_count(len(steps), 'step')}?", yes=options.yes):
             return 1
-        results += _run_steps(apply_undo(steps, record, store), options, "taking it back")
+        results += _run_steps(lambda _: apply_undo(steps, record, store), options, "taking it back")
     is_ok = all(result.is_ok for result in results)
     if options.as_json:
         plans = [{"subject": step.subject, "text": step.text, "files": list(step.files)} for step in steps]

@@ -137,7 +137,8 @@ def _describe_result(result: AgentResult) -> str:
         return f"{result.title} is not guarded"
     if not result.guards:
         return f"{result.title} calls boathook, and has no guards yet: boathook pack add {STANDARD_PACK}"
-    limits = f"It cannot {', '.join(result.limits)}" if result.limits else "It can do all that hooks ask for"
+    can = f"cannot {', '.join(result.limits)}" if result.limits else "can do all that hooks ask for"
+    limits = f"{result.title} {can}"
     count = format_count(len(result.weaker), "guard")
     weaker = f"; {count} can do less there: boathook check --agent {result.name}" if result.weaker else ""
     others = f" before tool calls, and runs {result.others} more at other events" if result.others else ""

@@ -31,6 +31,8 @@ from boathook.warm.resident_control import find_client
 
 # The subject of the step.
 WARM_ENGINE = "warm engine"
+# Shows a person what goes on.
+ProgressReport = Callable[[str], None]
 
 
 class StepResult(Value):
@@ -137,16 +139,20 @@ def _write_sources(step: SourceStep, store: SetupStore) -> str:
     return f"their hooks run in every agent now: sources in {step.path}"
 
 
-def probe_setup(plan: SetupPlan, state: str) -> Iterator[StepResult]:
-    """Run the installed command of each agent as the agent does, and each guard of the user on a case of its tests."""
+def probe_setup(plan: SetupPlan, state: str, report: ProgressReport) -> Iterator[StepResult]:
+    """Run the installed command of each agent as the agent does, and each guard of the user on a case of its tests.
+
+    `report` gets a text about what goes on.
+    """
     catalog, registry = load_catalog(state=state), InstallRegistry(state)
     with tempfile.TemporaryDirectory(prefix="boathook-setup-", ignore_cleanup_errors=True) as scratch:
         for step in plan.agents:
             if step.plan is not None and registry.find(*step.plan.key) is not None:
                 target = step.plan.target
+                report(f"asking the command of {step.name} …")
                 findings = examine_installation(step.agent.setup, target, catalog, registry, os.path.realpath(scratch))
                 yield _judge_findings(step.name, findings)
-    yield from _fire_guards(catalog)
+    yield from _fire_guards(catalog, report)
 
 
 def _judge_findings(host: str, findings: list[HealthFinding]) -> StepResult:
@@ -155,14 +161,18 @@ def _judge_findings(host: str, findings: list[HealthFinding]) -> StepResult:
     return StepResult(host, is_ok=not errors, text="; ".join(errors or good or [finding.text for finding in findings]))
 
 
-def _fire_guards(catalog: Catalog) -> Iterator[StepResult]:
+def _fire_guards(catalog: Catalog, report: ProgressReport) -> Iterator[StepResult]:
     armed = [hook for hook in catalog.hooks if hook.state == ARMED and hook.scope == USER]
     guards = [hook for hook in armed if is_guard(hook)]
     pairs = [(hook, case) for hook in guards if (case := find_objection_case(hook))]
     if not pairs:
         return
     with ThreadPoolExecutor(min(len(pairs), os.cpu_count() or 1)) as pool:
-        fired = list(pool.map(lambda pair: fire_guard(*pair), pairs))
+        fired = []
+        report(f"firing {format_count(len(pairs), 'guard')} …")
+        for number, guard in enumerate(pool.map(lambda pair: fire_guard(*pair), pairs), 1):
+            report(f"fired {guard.hook.name} ({number} of {len(pairs)})")
+            fired.append(guard)
     silent = [guard for guard in fired if not guard.has_objected]
     for guard in silent:
         yield StepResult(guard.hook.name, is_ok=False, text=_describe_silence(guard))

@@ -116,7 +116,10 @@ def list_guard_rows(context: PageContext, facts: ProjectFacts, columns: list[str
     hosts = [load_host(name) for name in columns if name != PYTHON_AGENT]
     for hook in facts.hooks:
         described = {row["agent"]: row for row in describe_hook_agents(hook, hosts)}
-        cells = [_add_runs(context, hook, _judge_cell(hook, name, described.get(name, {}), agents)) for name in columns]
+        cells = [
+            _add_runs(context, hook, _judge_cell(facts, hook, name, described.get(name, {}), agents))
+            for name in columns
+        ]
         yield GuardRow(hook, tuple(cells))
 
 
@@ -131,15 +134,17 @@ def _add_runs(context: PageContext, hook: Hook, cell: GuardCell) -> GuardCell:
     return cell.replace(state=FAILING) if runs.is_failing and cell.state in (ACTIVE, LIMITED) else cell
 
 
-def _judge_cell(hook: Hook, agent: str, described: dict[str, Any], agents: AgentFacts) -> GuardCell:
+def _judge_cell(
+    facts: ProjectFacts, hook: Hook, agent: str, described: dict[str, Any], agents: AgentFacts
+) -> GuardCell:
     if agent == PYTHON_AGENT:
         # A program loads hooks when it runs, so there is nothing to install, and its records are the evidence.
-        return GuardCell(agent, ACTIVE) if hook.state == ARMED else GuardCell(agent, OFF, hook.state_text)
+        return GuardCell(agent, ACTIVE) if hook.state == ARMED else GuardCell(agent, OFF, facts.describe_state(hook))
     texts = "; ".join(described["unsupported"])
     if described["runs_itself"]:
         return GuardCell(agent, OWN, "it is in the files of this agent, which runs it without boathook")
     if hook.state != ARMED:
-        return GuardCell(agent, OFF, hook.state_text)
+        return GuardCell(agent, OFF, facts.describe_state(hook))
     problem = agents.find_problem(agent)
     if problem is None and agent not in {host.name for host in agents.installed}:
         return GuardCell(agent, ABSENT, f"this agent does not call boathook: {make_copied_command('install', agent)}")

@@ -182,7 +182,11 @@ def _describe_hook(context: PageContext, facts: ProjectFacts, hook: Hook) -> Htm
     # The command shows all agents at once.
     commands = [make_show_command(hook.name, facts.find_folder_of(hook))] * len(rows)
     title = "In the agents that boathook is installed in"
-    table = make_table(("Agent", "It can", "It cannot"), rows, commands, title) if rows else None
+    table = (
+        make_table(("Agent", "There the hook can", "What this agent cannot do for it"), rows, commands, title)
+        if rows
+        else None
+    )
     run_tests = (
         make_copy_button(make_project_command(facts.find_folder_of(hook), "test", hook.name)) if tests["path"] else None
     )
@@ -193,7 +197,7 @@ def _describe_hook(context: PageContext, facts: ProjectFacts, hook: Hook) -> Htm
 def _describe_state(context: PageContext, facts: ProjectFacts, hook: Hook) -> Html | str:
     """Return whether a hook runs; one that fails, or that no agent calls, guards nothing."""
     if hook.state != ARMED:
-        return hook.state_text
+        return facts.describe_state(hook)
     with context.index.lock:
         runs = context.history.find_failing_runs(hook)
         is_asked = context.history.was_asked_by_program(hook)

@@ -13,7 +13,7 @@ from boathook.assembly import locate
 from boathook.cli.call_history import describe_failures, describe_runs
 from boathook.cli.hook_causes import find_own_host, find_state_cause, find_unasked_cause
 from boathook.cli.record_text import format_clock, name_agent
-from boathook.cli.show import cut_text, format_count, pick_fields
+from boathook.cli.show import add_project, cut_text, format_count, pick_fields
 from boathook.cli.status_command import list_status_fixes
 from boathook.cli.trust import TrustChoices, list_waiting_hooks
 from boathook.cli.trust_review import describe_review
@@ -201,7 +201,8 @@ def find_broken_hooks(context: PageContext) -> Iterator[Need]:
         for hook in facts.hooks:
             if hook.state in _BROKEN_STATES and not hook.is_off_in_pack:
                 cause = find_state_cause(hook)
-                text = _add_advice(hook.state_text, cause.fix if cause is not None else "")
+                fix = add_project(cause.fix, facts.folder) if cause is not None else ""
+                text = _add_advice(facts.describe_state(hook), fix)
                 command, since = make_project_command(facts.folder, "check"), _find_file_time(hook.path)
                 title = f"{hook.name} does not run"
                 yield Need(BROKEN, title, text, command, since, hook=hook.name, since_word=_FILE_TIME)

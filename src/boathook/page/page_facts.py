@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from boathook.assembly import load_with_trust, locate
 from boathook.cli.call_history import CallHistory
 from boathook.cli.hook_causes import list_installed_hosts
+from boathook.cli.show import add_project
 from boathook.cli.status_command import list_status_fixes
 from boathook.core.hook import ARMED, USER, Hook
 from boathook.core.value import Value
@@ -47,6 +48,10 @@ class ProjectFacts(Value):
     def folder(self) -> str:
         """The folder that a command names, to work from any other; "" if there is no project."""
         return find_real_path(self.project) if self.project else self.loaded.catalog.project
+
+    def describe_state(self, hook: Hook) -> str:
+        """Return the state of a hook and its reason, with commands that work in any folder."""
+        return add_project(hook.state_text, self.folder)
 
     def find_folder_of(self, hook: Hook) -> str:
         """Return the folder that a command about a hook names; "" if every folder has the hook as it is here."""

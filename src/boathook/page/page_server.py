@@ -253,8 +253,9 @@ class PageOpener:
 
     def start(self) -> None:
         """Open the page, and another window whenever the person presses Enter: an address works only once."""
-        self.open()
+        # The address is the last line: it is what the person needs now.
         self.echo(self._describe_answers())
+        self.open()
         if not sys.stdin.isatty():
             return
         self.echo("Press Enter for another window, Ctrl-C to end the page.")
@@ -266,7 +267,8 @@ class PageOpener:
         """Return whether a person can answer questions of hooks on the page."""
         if obstacle := self._context.check.terminal.obstacle:
             return f"Nothing can be decided on this page: {obstacle}. Answer in a terminal of your own: boathook asks"
-        return "Calls that hooks ask about wait for your answer only while a browser shows the page."
+        always = 'with ask = "wait" in your hooks.toml, always'
+        return f"Calls that hooks ask about wait for your answer while a browser shows this page ({always})."
 
 
 def can_show_browser(environ: Mapping[str, str]) -> bool:
