@@ -23,6 +23,7 @@ from boathook.core.value import Value
 from boathook.core.verdict import OK
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
+from boathook.ledger.timestamps import parse_timestamp
 from boathook.ledger.writer import make_timestamp
 from boathook.sources.samples import find_matching_text
 from boathook.system.files import find_real_path
@@ -255,10 +256,8 @@ def list_run_places(hook: Hook) -> tuple[str, ...]:
 
 
 def _read_time(record: dict[str, Any]) -> float:
-    try:
-        return datetime.fromisoformat(record["time"]).timestamp()
-    except (KeyError, ValueError, OverflowError):
-        return 0.0
+    moment = parse_timestamp(record.get("time", ""))
+    return moment.timestamp() if moment is not None else 0.0
 
 
 def _find_change_time(hook: Hook) -> float:
