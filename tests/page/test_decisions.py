@@ -23,7 +23,14 @@ from boathook.page.decision_rows import DECISION_ROWS
 from boathook.page.hook_reviews import find_waiting_hook
 from boathook.page.page_server import LOOPBACK
 from boathook.page.page_terminal import PageTerminal, open_page_terminal
-from boathook.page.person_check import CODE_SECONDS, MAX_BEGUN, DecisionResult, PageDecision, PersonCheck, PersonProof
+from boathook.page.person_check import (
+    CODE_SECONDS,
+    MAX_DECISIONS,
+    DecisionResult,
+    PageDecision,
+    PersonCheck,
+    PersonProof,
+)
 from boathook.permits.waiting_questions import write_waiting
 from boathook.system.process_facts import read_process_facts
 from tests.page.served import Answer, ServedPage, serve_context
@@ -78,7 +85,7 @@ def find_review(page: ServedPage) -> dict[str, str]:
 
 def decide(page: ServedPage, fields: dict[str, str], code: str | None = None) -> dict[str, Any]:
     begun = post(page, "/decide/begin", **fields).fields
-    assert begun.get("is_begun"), begun
+    assert begun.get("is_open"), begun
     typed = page.context.check.terminal.code if code is None else code  # type: ignore[attr-defined]
     return post(page, "/decide/finish", id=begun["id"], code=typed).fields
 
@@ -231,7 +238,7 @@ def test_a_question_is_written_by_attackers_and_shown_as_text(page: ServedPage, 
     assert html.count("&lt;img src=x onerror=alert(1)&gt;") > 2
     # What the terminal shows has no escape sequence either.
     fields = {**BEGIN, "decision": "allow-call", "about": waiting.id, "digest": waiting.digest}
-    assert post(page, "/decide/begin", **fields).fields["is_begun"]
+    assert post(page, "/decide/begin", **fields).fields["is_open"]
     assert set(page.context.check.terminal.text).isdisjoint("\x1b\u202e")  # type: ignore[attr-defined]
 
 
@@ -275,7 +282,7 @@ def test_a_flood_of_decisions_does_not_fill_the_terminal() -> None:
     clock, terminal = [0.0], ShownLines()
     check = PersonCheck("/nowhere", Settings, terminal, lambda: clock[0])
     decision = PageDecision("Do it", (), "", lambda _: DecisionResult(is_done=True, message="done"))
-    begun = [check.begin(decision) for _ in range(MAX_BEGUN)]
+    begun = [check.begin(decision) for _ in range(MAX_DECISIONS)]
     with pytest.raises(ConfigError, match="wait a minute"):
         check.begin(decision)
     # The one that is open stays open.

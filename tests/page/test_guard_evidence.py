@@ -91,6 +91,25 @@ def test_a_run_before_its_script_was_replaced_does_not_count_for_a_guard(project
     assert [found[key] for key in ("fired", "fired_before")] == [0, 1]
 
 
+def test_a_run_before_a_file_below_its_script_was_edited_does_not_count_for_a_guard(project: ScratchProject) -> None:
+    project.run("install", "claude", "--yes")
+    folder = project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell}"}) / "scripts"
+    for name in ("lib/words.txt", "lib/__pycache__/words.pyc"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("before")
+    call(project, "pwd")
+    later = time.time() + 2
+    with serve_context() as page:
+        # What an interpreter writes while the hook runs is no edit.
+        (folder / "lib/__pycache__/more.pyc").write_text("made")
+        (folder / "lib/__pycache__/words.pyc").write_text("made")
+        os.utime(folder / "lib/__pycache__/words.pyc", (later, later))
+        assert [show_guard(page, "guard")[key] for key in ("fired", "fired_before")] == [1, 0]
+        (folder / "lib/words.txt").write_text("after")
+        os.utime(folder / "lib/words.txt", (later, later))
+        assert [show_guard(page, "guard")[key] for key in ("fired", "fired_before")] == [0, 1]
+
+
 def test_a_guard_that_was_replaced_by_an_older_file_has_no_run(project: ScratchProject) -> None:
     project.run("install", "claude", "--yes")
     project.write_hook("guard", "exit 0", fields={"matcher": "{tool: Shell}"})

@@ -35,7 +35,7 @@ def page(project):
 def begin(page, call, decision="allow-call"):
     ask_id = call.find_question()
     begun = page.begin(decision, ask_id, page.find_digest(ask_id))
-    assert begun.get("is_begun"), begun
+    assert begun.get("is_open"), begun
     return begun
 
 
@@ -100,7 +100,7 @@ def test_another_digest_than_the_one_that_was_shown_begins_nothing(project, page
     ask_id = WaitingCall(project).find_question()
     for about, digest in ((ask_id, "0" * 64), (ask_id, ""), ("0" * 32, "0" * 64), ("../x", ""), ("", "")):
         answer = page.begin("allow-call", about, digest)
-        assert (answer.get("is_begun"), answer["is_done"]) == (None, False)
+        assert (answer.get("is_open"), answer["is_done"]) == (None, False)
     assert "type this on the page" not in page.text
 
 

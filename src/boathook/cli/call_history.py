@@ -10,7 +10,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -23,18 +23,20 @@ from boathook.core.value import Value
 from boathook.core.verdict import OK
 from boathook.ledger.reader import LedgerReader
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE, PYTHON_AGENT
+from boathook.ledger.timestamps import parse_timestamp
 from boathook.ledger.writer import make_timestamp
 from boathook.sources.samples import find_matching_text
 from boathook.system.files import find_real_path
 from boathook.system.programs import find_entry_point
+from boathook.trust.snapshot import IGNORED_NAMES
 
 WHAT_IS_RECORDED = 'the ledger has an event only if some hook ran on it, unless record = "whole" is set in hooks.toml'
 _MAX_CALLS = 1000
 _MAX_COMPARED_CHARS = 400
 _MAX_SHOWN_CHARS = 80
 _MIN_LIKENESS = 0.3
-# The files beside a script that are looked at.
-_MAX_FILES = 64
+# The files beside and below a script that are looked at.
+_MAX_FILES = 256
 _HERE, _ELSEWHERE = "async, in these projects", "async, in others"
 # A hook that failed so often since it last ran well is judged as one that does not work, although it once did.
 _MIN_FAILURES_IN_A_ROW = 5
@@ -267,26 +269,33 @@ def list_run_places(hook: Hook) -> tuple[str, ...]:
 
 
 def _read_time(record: dict[str, Any]) -> float:
-    try:
-        return datetime.fromisoformat(record["time"]).timestamp()
-    except (KeyError, ValueError, OverflowError):
-        return 0.0
+    moment = parse_timestamp(record.get("time", ""))
+    return moment.timestamp() if moment is not None else 0.0
 
 
 def _find_change_time(hook: Hook) -> float:
-    """Return when the definition of a hook or its script was last written: what was recorded before says nothing about it."""
+    """Return when the files of a hook were last written: what was recorded before says nothing about it.
+
+    These are its definition, its script, and all that is beside and below the script, which it may use.
+    """
     script = find_entry_point(hook.edited_folder) if hook.edited_folder else None
-    paths = (hook.path, *(_list_files(os.path.dirname(script)) if script else ()))
+    paths = (hook.path, *(islice(_list_files(os.path.dirname(script)), _MAX_FILES) if script else ()))
     # Records have milliseconds.
     return int(max(map(find_file_change, paths)) * 1000) / 1000
 
 
-def _list_files(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.path for entry in islice(entries, _MAX_FILES)]
-    except OSError:
-        return []
+def _list_files(folder: str) -> Iterator[str]:
+    """Yield the files in a folder, then those below it; what is made while a hook runs does not count."""
+    folders = [folder]
+    for one in folders:
+        try:
+            with os.scandir(one) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        entries = [entry for entry in entries if entry.name not in IGNORED_NAMES]
+        folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        yield from (entry.path for entry in entries if not entry.is_dir(follow_symlinks=False))
 
 
 def find_file_change(path: str) -> float:

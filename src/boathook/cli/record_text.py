@@ -31,6 +31,7 @@ from boathook.ledger.record import (
     UNLOCK_TYPE,
 )
 from boathook.ledger.schema import LedgerRecord
+from boathook.ledger.timestamps import parse_timestamp
 
 LONG_TIME, SHORT_TIME = "%Y-%m-%d %H:%M:%S", "%m-%d %H:%M:%S"
 CLOCK_TIME = "%H:%M:%S"
@@ -60,12 +61,14 @@ def name_agent(name: str) -> str:
 
 def format_time(record: LedgerRecord, form: str = LONG_TIME, *, is_utc: bool = False) -> str:
     """Return the time of a record, in the zone of this machine unless UTC is wanted."""
-    try:
-        moment = datetime.fromisoformat(record["time"].replace("Z", "+00:00"))
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC if is_utc else None)
-    except (ValueError, OverflowError):
+    moment = parse_timestamp(record["time"])
+    if moment is None:
         return str(record["time"])
-    return moment.strftime(form)
+    try:
+        return moment.astimezone(UTC if is_utc else None).strftime(form)
+    except (ValueError, OverflowError):
+        # The first and the last day that there is may be none in another zone.
+        return str(record["time"])
 
 
 def format_clock(seconds: float, form: str = CLOCK_TIME) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from types import NoneType
 from typing import Any
 
@@ -18,6 +17,7 @@ from boathook.ledger.record import (
     TRUST_TYPE,
     UNLOCK_TYPE,
 )
+from boathook.ledger.timestamps import parse_timestamp
 
 LedgerRecord = dict[str, Any]
 
@@ -96,10 +96,7 @@ def check_record(value: Any) -> LedgerRecord:
 
 def _is_timestamp(text: str) -> bool:
     """Whether a text is a moment in UTC, as records have it: readers compare and subtract them."""
-    try:
-        return text.endswith("Z") and datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
+    return text.endswith("Z") and parse_timestamp(text) is not None
 
 
 def _check_value(value: Any, schema: Any) -> Any:

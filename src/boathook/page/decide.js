@@ -4,10 +4,10 @@ const [dialog, codeForm, codeField] = ["decide", "decide-form", "decide-code"].m
 let decision = null, repeatId = "", round = 0;
 
 async function sendDecision(path, fields) {
-  const headers = { "Content-Type": "application/json" }, begun = round;
+  const headers = { "Content-Type": "application/json" }, sentRound = round;
   const answer = await ask(path, { method: "POST", headers, body: JSON.stringify(fields) }).catch(() => null);
   // The person has gone on: this is not about what the dialog shows now.
-  if (begun !== round) return new Promise(() => {});
+  if (sentRound !== round) return new Promise(() => {});
   if (answer?.ok) return answer.json();
   if (answer) return { message: "Nothing was decided: the page refused this. Reload it, then try again." };
   return { message: "The page has ended, so nothing was decided. Answer in a terminal: boathook asks" };
@@ -24,14 +24,14 @@ function showResult(text, next = null, repeat = "") {
 async function beginDecision(button) {
   const { decision: word, about, digest, project = "" } = button.dataset;
   round += 1;
-  const begun = await sendDecision("/decide/begin", { decision: word, about, digest, project });
-  showResult(begun.message, begun.is_begun ? { id: begun.id, asked: button.closest("[data-ask]")?.dataset.ask } : null);
-  find("decide-title").textContent = begun.wish ? `${begun.wish}?` : "Nothing was decided";
-  find("decide-send").textContent = begun.wish?.match(/^(Never run|\w+)/)[0] || "";
-  find("decide-about").textContent = begun.about || "";
-  find("decide-text").textContent = begun.text || "";
+  const step = await sendDecision("/decide/begin", { decision: word, about, digest, project });
+  showResult(step.message, step.is_open ? { id: step.id, asked: button.closest("[data-ask]")?.dataset.ask } : null);
+  find("decide-title").textContent = step.wish ? `${step.wish}?` : "Nothing was decided";
+  find("decide-send").textContent = step.wish?.match(/^(Never run|\w+)/)[0] || "";
+  find("decide-about").textContent = step.about || "";
+  find("decide-text").textContent = step.text || "";
   codeField.value = "";
-  codeField.hidden = find("decide-label").hidden = begun.way === "program";
+  codeField.hidden = find("decide-label").hidden = step.way === "program";
   dialog.showModal();
   if (decision && !codeField.hidden) codeField.focus();
 }

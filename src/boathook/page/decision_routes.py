@@ -1,4 +1,4 @@
-"""The writes of the page: a decision is begun, finished with the code, and may be made to hold for a while. Each is a POST."""
+"""The writes of the page: a decision is started, finished with the code, and may be made to hold for a while. Each is a POST."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def begin_decision(context: PageContext, fields: DecisionFields) -> dict[str, An
     make = DECISION_ROWS.get(fields["decision"])
     if make is None:
         raise BodyError("there is no such decision")
-    return {"is_begun": True, **context.check.begin(make(context, fields))}
+    return {"is_open": True, **context.check.begin(make(context, fields))}
 
 
 def finish_decision(context: PageContext, fields: DecisionFields) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any
 
 from boathook.cli.record_text import find_folder, is_objection
@@ -11,6 +10,7 @@ from boathook.cli.stats import HookStats
 from boathook.core.verdict import OK
 from boathook.ledger.record import DISPATCH_TYPE, END_TYPE
 from boathook.ledger.schema import LedgerRecord
+from boathook.ledger.timestamps import parse_timestamp
 
 _MAX_SESSIONS = 5_000
 # The name of a hook and where it is: projects may have hooks of the same name.
@@ -75,11 +75,8 @@ class SessionSum:
 
     def count_seconds(self) -> float:
         """Return the time from the first to the last event; 0.0 if it is not known."""
-        try:
-            first, last = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (self.first, self.last))
-            return (last - first).total_seconds()
-        except (ValueError, TypeError):
-            return 0.0
+        first, last = parse_timestamp(self.first), parse_timestamp(self.last)
+        return (last - first).total_seconds() if first is not None and last is not None else 0.0
 
 
 class LedgerSums:

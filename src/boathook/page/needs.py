@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from boathook.hook_tests.missing_cases import is_guard
 from boathook.hosts.setup import list_setups
 from boathook.install.status import HEALTHY_STATUSES
 from boathook.ledger.record import ALLOW_TYPE, ANSWERED_TYPE, PYTHON_AGENT
+from boathook.ledger.timestamps import parse_timestamp
 from boathook.ledger.writer import make_timestamp
 from boathook.page.parts import make_copied_command, make_project_command, make_show_command
 from boathook.page.record_index import RecordRow
@@ -164,11 +164,10 @@ def _find_settled_calls(context: PageContext, rows: list[RecordRow]) -> tuple[di
 
 def _describe_missed_end(moment: str) -> str:
     """Return when a call is not listed any more, "" if its time cannot be read."""
-    try:
-        seconds = datetime.fromisoformat(moment).timestamp() + _MISSED_SECONDS
-    except (ValueError, OverflowError):
+    begin = parse_timestamp(moment)
+    if begin is None:
         return ""
-    return f"by itself at {format_clock(seconds, '%H:%M')}, or "
+    return f"by itself at {format_clock(begin.timestamp() + _MISSED_SECONDS, '%H:%M')}, or "
 
 
 def find_reviews(context: PageContext) -> Iterator[Need]:

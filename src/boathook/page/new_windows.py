@@ -9,14 +9,13 @@ import contextlib
 import os
 import socket
 import stat
-import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator
 
 from boathook.errors import ConfigError
 from boathook.permits.peer_check import find_agent_refusal
 from boathook.system.files import open_own_folder
+from boathook.system.peer_credentials import is_own_user
 
 _FOLDER, _SUFFIX = "page", ".socket"
 _REQUEST = b"open\n"
@@ -72,7 +71,7 @@ class NewWindows:
     def _answer(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(_SECONDS)
-            if not _is_same_user(connection):
+            if not is_own_user(connection):
                 return
             if refusal := self._find_refusal(connection):
                 connection.sendall(f"{_REFUSED}{refusal}".encode())
@@ -105,7 +104,7 @@ def _request(path: str) -> str:
         connection.settimeout(_SECONDS)
         try:
             connection.connect(path)
-            if not _is_same_user(connection):
+            if not is_own_user(connection):
                 return ""
         except OSError:
             return ""
@@ -139,11 +138,3 @@ def _open_folder(state: str) -> Iterator[str]:
         yield f"/proc/self/fd/{handle}" if os.path.isdir("/proc/self/fd") else path
     finally:
         os.close(handle)
-
-
-def _is_same_user(connection: socket.socket) -> bool:
-    """Whether the other end is a process of this user; where that cannot be asked, the modes of the files decide."""
-    if sys.platform != "linux":
-        return True
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return bool(struct.unpack("3i", credentials)[1] == os.geteuid())

@@ -106,7 +106,7 @@ class PageFacts:
             if time.monotonic() >= end:
                 value = make()
                 with self._lock:
-                    # What was begun before a decision may not know of it.
+                    # A value that was started before a decision may not know of it.
                     if decisions == self._decisions:
                         self._made[key] = (time.monotonic() + seconds, value)
         made: _Made = value

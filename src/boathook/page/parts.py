@@ -6,11 +6,11 @@ import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from urllib.parse import urlencode
 
 from boathook.cli.record_text import LONG_TIME, format_time
 from boathook.cli.show import add_project
+from boathook.ledger.timestamps import parse_timestamp
 from boathook.page.markup import Html, join_html, make_element
 
 _HEAD_LINES = 2
@@ -60,10 +60,10 @@ def make_time(text: str) -> Html | str:
 
 def describe_age(text: str) -> str:
     """Return how long ago a moment was, in one unit. It is not kept up to date by itself: show it where it is made again."""
-    try:
-        seconds = max(0.0, time.time() - datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
-    except (ValueError, OverflowError):
+    moment = parse_timestamp(text)
+    if moment is None:
         return ""
+    seconds = max(0.0, time.time() - moment.timestamp())
     unit_seconds, unit = next(((size, unit) for least, size, unit in _AGES if seconds >= least), (0, ""))
     if not unit:
         return "less than a minute ago"

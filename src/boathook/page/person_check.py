@@ -23,7 +23,7 @@ from boathook.page.page_terminal import PageTerminal
 from boathook.permits.factors import FactorAnswer, check_factor, find_factor_problem, has_factor, is_code_needed
 
 CODE_SECONDS, MAX_CODE_TRIES = 60.0, 3
-MAX_BEGUN = 12
+MAX_DECISIONS = 12
 # Without letters and digits that look alike.
 _CODE_LETTERS, _CODE_CHARS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 SHOWN_CODE, APP_CODE, PROGRAM = "shown", "app", "program"
@@ -82,8 +82,8 @@ class PersonCheck:
         self.terminal = terminal
         self._lock = threading.Lock()
         self._open: _OpenDecision | None = None
-        # When decisions were begun in the last minute.
-        self._begun: list[float] = []
+        # When the decisions of the last minute were opened.
+        self._open_times: list[float] = []
         self._repeats: dict[str, tuple[float, Callable[[], str]]] = {}
 
     def begin(self, decision: PageDecision) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class PersonCheck:
             way = APP_CODE if is_code_needed(settings) else PROGRAM
         if (decision.needs_factor or way != SHOWN_CODE) and (problem := find_factor_problem(settings, self._state)):
             raise ConfigError(problem)
-        self._limit_begun()
+        self._limit_decisions()
         opened = _OpenDecision(decision, way, self._now() + CODE_SECONDS)
         with self._lock:
             self._open = opened
@@ -106,29 +106,31 @@ class PersonCheck:
             self.terminal.show(reveal_text(line, "\t") for line in (*decision.lines, "", wish, ""))
         return {"id": opened.id, "way": way, "wish": decision.wish, "about": decision.about, "text": _ADVICE[way]}
 
-    def _limit_begun(self) -> None:
+    def _limit_decisions(self) -> None:
         """Refuse a flood of decisions: each fills the person's terminal, and takes the place of one that is open."""
         with self._lock:
             now = self._now()
-            self._begun = [begun for begun in self._begun if begun > now - CODE_SECONDS]
-            if len(self._begun) >= MAX_BEGUN:
-                raise ConfigError(f"{MAX_BEGUN} decisions were begun within a minute: wait a minute, then begin again")
-            self._begun.append(now)
+            self._open_times = [moment for moment in self._open_times if moment > now - CODE_SECONDS]
+            if len(self._open_times) >= MAX_DECISIONS:
+                raise ConfigError(
+                    f"{MAX_DECISIONS} decisions were started within a minute: wait a minute, then start again"
+                )
+            self._open_times.append(now)
 
     def finish(self, decision_id: str, code: str) -> DecisionResult:
-        """Check the person, and do what was begun: once, within its minute."""
+        """Check the person, and do what was decided: once, within its minute."""
         opened = self._take(decision_id)
         if isinstance(opened, DecisionResult):
             return opened
         if opened.way == SHOWN_CODE:
             if has_factor(self._read_settings()):
-                message = "Nothing was decided: a second factor was set in the meantime. Begin again."
+                message = "Nothing was decided: a second factor was set in the meantime. Start again."
                 return DecisionResult(is_done=False, message=message)
             if problem := self._find_code_problem(opened, code):
                 return DecisionResult(is_done=False, message=problem)
             return self._note_result(opened, opened.decision.run(PersonProof(CHECKED_CODE)))
         if not has_factor(self._read_settings()):
-            message = "Nothing was decided: the second factor was removed in the meantime. Begin again."
+            message = "Nothing was decided: the second factor was removed in the meantime. Start again."
             return DecisionResult(is_done=False, message=message)
         if not opened.decision.is_passed_on:
             answer = FactorAnswer(opened.decision.factor_text, code)
@@ -146,11 +148,11 @@ class PersonCheck:
         with self._lock:
             opened = self._open
             if opened is None or not hmac.compare_digest(opened.id.encode(), decision_id.encode("utf-8", "replace")):
-                message = "Nothing was decided: this was decided, or another decision was begun. Begin again."
+                message = "Nothing was decided: this was decided, or another decision was started. Start again."
                 return DecisionResult(is_done=False, message=message)
             self._open = None
         if self._now() >= opened.end:
-            return DecisionResult(is_done=False, message="Nothing was decided: the code is too old. Begin again.")
+            return DecisionResult(is_done=False, message="Nothing was decided: the code is too old. Start again.")
         return opened
 
     def _put_back(self, opened: _OpenDecision) -> None:
@@ -164,7 +166,7 @@ class PersonCheck:
             return ""
         opened.tries += 1
         if opened.tries >= MAX_CODE_TRIES:
-            return "Nothing was decided: the code was wrong too often. Begin again."
+            return "Nothing was decided: the code was wrong too often. Start again."
         self._put_back(opened)
         return "Nothing was decided: the code is wrong. Type the one that the terminal of the page shows."
 

@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import os
-import socket
-import struct
 
 from boathook.core.value import Value
 from boathook.hosts.setup import list_setups
 from boathook.permits.agent_evidence import AgentEvidence, find_agent, find_agent_name, is_editor
 from boathook.system.ancestors import list_ancestors
+from boathook.system.peer_credentials import can_read_peers, read_peer_credentials
 from boathook.system.process_facts import ProcessFacts, list_processes_above, read_process_facts, read_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterable, Sequence
 
     from boathook.hosts.setup import Setup
@@ -51,7 +51,7 @@ class PeerFacts(Value):
 
 
 def can_check_peers() -> bool:
-    return hasattr(socket, "SO_PEERCRED") and os.path.exists("/proc/self/stat")
+    return can_read_peers() and os.path.exists("/proc/self/stat")
 
 
 def find_agent_processes(pid: int) -> AgentProcesses:
@@ -92,7 +92,7 @@ def _is_init(ancestor: Ancestor) -> bool:
 
 def read_peer(connection: socket.socket) -> PeerFacts:
     """Return the facts about the process that connected."""
-    pid, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    pid, user = read_peer_credentials(connection)
     facts = read_process_facts(pid) if pid > 0 else None
     if facts is None:
         return PeerFacts(user, ())

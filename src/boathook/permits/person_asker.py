@@ -94,7 +94,7 @@ class PersonAsker:
 
         `elapsed` is how much of the agent's time has passed.
         """
-        begun = time.monotonic()
+        start = time.monotonic()
         setting, question = self._settings.ask, objections.make_question(make_ask_id())
         # No agent asks for a second factor.
         is_strong = question is not None and question.needs_factor
@@ -122,7 +122,7 @@ class PersonAsker:
         seconds = compute_wait_seconds(self._host.find_wait_seconds(), elapsed, self._settings.ask_timeout / 1000)
         obstacle = self._find_obstacle(question, seconds)
         # What this took is the agent's time, too.
-        return _deny(verdict, obstacle) if obstacle else self._wait(verdict, question, begun + seconds)
+        return _deny(verdict, obstacle) if obstacle else self._wait(verdict, question, start + seconds)
 
     def _name_listeners(self, verdict: Verdict, elapsed: float) -> Verdict:
         """Tell the person what lets the next question wait, if it could have waited."""
@@ -203,14 +203,14 @@ class _Wait:
         self._state, self._waiting = state, waiting
         self._settings, self._read_settings = settings, read_settings
         self._socket: AnswerSocket | None = None
-        self._begun, self._end, self._caller = 0.0, 0.0, find_caller_process()
+        self._start, self._end, self._caller = 0.0, 0.0, find_caller_process()
         self._result, self._is_asked = "", False
         self._agent = AgentProcesses(())
         # Why processes may not answer, once each: an agent may try as often as it likes.
         self._refusals: dict[str, None] = {}
 
     def begin(self) -> None:
-        self._begun = time.monotonic()
+        self._start = time.monotonic()
         about, until = (make_asked_record, self._waiting.question), make_timestamp(self._waiting.deadline)
         record = make_local_record(self._state, *about, until=until)
         Ledger(self._state).append_required(record)
@@ -283,7 +283,7 @@ class _Wait:
 
     def _record(self, result: str, via: str = "") -> str:
         """Record what became of the question; return why that does not count, or "". Only a yes needs its record."""
-        seconds = time.monotonic() - self._begun
+        seconds = time.monotonic() - self._start
         about = make_answered_record, self._waiting.question, seconds, tuple(self._refusals)
         record = make_local_record(self._state, *about, result=result, via=via)
         ledger = Ledger(self._state)

@@ -8,13 +8,13 @@ import os
 import resource
 import select
 import socket
-import struct
 import sys
 
 from boathook.core.value import Value
 from boathook.entry.run_once import read_all
 from boathook.entry.surroundings import SO_PEERPIDFD, open_process, read_process_file, read_surroundings
 from boathook.process.supervisor import HOOK_ENTRY
+from boathook.system.peer_credentials import read_peer_credentials
 
 _MAX_ENVIRON_BYTES = 16 << 20
 _FIRST_ENVIRON_BYTES = 1 << 14
@@ -136,20 +136,10 @@ def examine_caller(connection: socket.socket, own_surroundings: bytes) -> tuple[
     return facts, pidfd
 
 
-def is_own_user(connection: socket.socket) -> bool:
-    """Whether the other end is a process of this user."""
-    try:
-        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        return bool(struct.unpack("3i", data)[1] == os.geteuid())
-    except OSError:
-        return False
-
-
 def _identify_peer(connection: socket.socket) -> tuple[int, int]:
     """Return the number of the process that connected, and a handle on it."""
     try:
-        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid, user, _ = struct.unpack("3i", data)
+        pid, user = read_peer_credentials(connection)
         if user != os.geteuid() or pid <= 0:
             raise CallerRefused("another user, or another namespace of processes")
         return pid, connection.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from boathook.entry.fast_path import find_answer, read_fast_options
 from boathook.entry.surroundings import ASK_STATUS, ASK_STOP, EXITED, GO, KILLED, OFFER, PROTOCOL
-from boathook.warm.caller_facts import CallerRefused, examine_caller, has_process_ended, is_own_user
+from boathook.system.peer_credentials import is_own_user
+from boathook.warm.caller_facts import CallerRefused, examine_caller, has_process_ended
 from boathook.warm.caller_streams import HandOver, read_now, write_now
 from boathook.warm.mount_watch import MayHangError, MountWatch
 from boathook.warm.standby_pool import StandbyPool

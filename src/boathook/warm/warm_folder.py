@@ -5,12 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
-import struct
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from boathook.entry.surroundings import ASK_STATUS, BOOT_CHARS, open_private_folder
+from boathook.system.peer_credentials import read_peer_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,8 +83,7 @@ def find_listener(folder: int, name: str) -> int:
     """Return the number of the process that listens, 0 if there is none."""
     try:
         with connect_socket(folder, name) as connection:
-            pid: int = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-            return pid
+            return read_peer_credentials(connection)[0]
     except OSError:
         return 0
 
