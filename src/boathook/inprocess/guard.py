@@ -165,8 +165,16 @@ async def _run_in_run(
     if run.refusal[0] >= Decision.BLOCK:
         # Hooks refused the session.
         return Outcome.block("\n".join(run.refusal[1])).replace(context=context)
+    turn = run.open_turn
     with run.keep_call_open():
-        outcome = await run_tool(driver, stack, context, operation, report=run.accept_stream)
+        outcome = await run_tool(
+            driver,
+            stack,
+            context,
+            operation,
+            report=run.accept_stream,
+            find_late_refusal=lambda: run.find_late_refusal(turn),
+        )
         run.accept(make_tool_outcome(outcome), context)
     return outcome
 

@@ -58,9 +58,11 @@ async def run_tool(
     memory: CallMemory | None = None,
     passes: tuple[type[BaseException], ...] = (),
     report: Report | None = None,
+    find_late_refusal: Callable[[], Outcome | None] | None = None,
 ) -> Outcome[ToolContext]:
     # In an event loop the operation may be async. `permit` decides about calls that no hook allowed. Errors in `passes` are not
-    # failures of the tool. `report` gets the outcome of a stream, which ends after this.
+    # failures of the tool. `report` gets the outcome of a stream, which ends after this. `find_late_refusal` is asked last: a run
+    # may end while hooks decide.
 
     raised_at_once: tuple[type[BaseException], ...] = (Stopped, *passes)
 
@@ -69,6 +71,9 @@ async def run_tool(
             outcome, final = await _request_permission(stack, permit, final)
             if outcome.is_blocked:
                 return outcome.replace(context=final)
+        refusal = None if find_late_refusal is None else find_late_refusal()
+        if refusal is not None:
+            return refusal.replace(context=final)
         if memory is not None and not memory.claim(context):
             return Outcome.block(ANSWER_IS_TAKEN).replace(context=final)
         started = time.perf_counter()

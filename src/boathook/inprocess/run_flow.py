@@ -146,6 +146,7 @@ class RunFlow:
                 memory=opened.memory,
                 passes=passes,
                 report=run.accept_stream,
+                find_late_refusal=lambda: run.find_late_refusal(opened.turn),
             )
         except AskLater as later:
             return run.keep_question(opened, later)
@@ -189,6 +190,8 @@ class RunFlow:
         except BaseException:
             run.close_call(opened, is_over=True)
             raise
+        refusal = None if outcome.is_blocked else run.find_late_refusal(opened.turn)
+        outcome = outcome if refusal is None else refusal.replace(context=outcome.context)
         decided = make_tool_outcome(outcome, has_run=False)
         # Texts of a call that is made come with its result.
         if not is_made:

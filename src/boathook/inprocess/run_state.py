@@ -38,6 +38,7 @@ _RunT = TypeVar("_RunT", bound="RunState[Any]")
 _MAX_WAITING_RUNS = _MAX_MESSAGES = 1024
 _TEXTS = ("additional_context", "messages")
 _HAS_ENDED = "the run has ended: make a new one with hooks.run(…)"
+_ENDED_MEANWHILE = "the {} ended before hooks had decided about this call"
 _IS_BEGINNING = "the session is just beginning: its hooks have not decided about it yet"
 _IS_OUTSIDE = (
     "the guarded function '%s' was called outside of every run of its hooks although one is open, so it belongs to none: a stop of "
@@ -54,6 +55,8 @@ class OpenCall:
     call: ToolCall
     context: ToolContext
     memory: CallMemory
+    # The turn in which it was opened, 0 if none was open.
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ class RunState(Generic[StateT]):
     """What a run carries from event to event. Safe for threads and tasks."""
 
     refused_by: tuple[int | str, ...]
+    # How many turns have begun.
+    _turn_count = 0
 
     def __init__(
         self,
@@ -338,6 +343,7 @@ class RunState(Generic[StateT]):
     def mark_turn_begun(self, prompt: str) -> None:
         with self._lock:
             self.is_turn_open, self.refused_stops, self.refused_by, self.step_count = True, 0, (), 0
+            self._turn_count += 1
             self._turn_time, self._prompt, self._final_text = time.monotonic(), prompt, None
 
     def mark_turn_ended(self, text: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -458,7 +464,21 @@ class RunState(Generic[StateT]):
             if is_made and refused is not None and refused.is_about(call.name, call.args):
                 # It is made again, perhaps because a person has answered: what was noted about it does not count any more.
                 del self._refused_calls[call.id]
-        return OpenCall(given, call, context, memory)
+        return OpenCall(given, call, context, memory, self.open_turn)
+
+    @property
+    def open_turn(self) -> int:
+        """Return the number of the turn that is open, 0 if none is."""
+        return self._turn_count if self.is_turn_open else 0
+
+    def find_late_refusal(self, turn: int) -> Outcome | None:
+        """Return why a call of a turn must not be made any more, although hooks let it; None if it may be made."""
+        if self.is_stopped:
+            return Outcome.stop(self.stop_reason)
+        if self.has_ended:
+            return Outcome.block(_ENDED_MEANWHILE.format("run"))
+        # A call that was opened in no turn belongs to the run.
+        return Outcome.block(_ENDED_MEANWHILE.format("turn")) if turn and turn != self.open_turn else None
 
     @contextmanager
     def keep_call_open(self) -> Iterator[None]:
@@ -489,9 +509,12 @@ class RunState(Generic[StateT]):
                 self._asked_calls.pop(id(opened.given), None)
 
     def keep_question(self, opened: OpenCall, later: AskLater) -> ToolOutcome:
-        """Return the question of a call; the memory of the call waits for the answer."""
-        self.close_call(opened)
+        """Return the question of a call; the memory of the call waits for the answer. An end meanwhile is a block."""
+        refusal = self.find_late_refusal(opened.turn)
+        self.close_call(opened, is_over=refusal is not None)
         self.note_refused(opened.context, later.context)
+        if refusal is not None:
+            return make_tool_outcome(refusal.replace(context=later.context), has_run=False)
         with self._lock:
             token = opened.memory.token or secrets.token_urlsafe(24)
             opened.memory.token = token
