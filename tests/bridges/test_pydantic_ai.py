@@ -335,6 +335,33 @@ def test_an_approval_counts_once(hooks: Hooks, is_parallel: bool) -> None:
     assert any("it counts once" in text for text in read)
 
 
+def test_an_agent_with_other_names_does_not_go_on_with_the_run_of_another_one(
+    hooks: Hooks, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+
+    @hooks.before_tool
+    def ask(context: ToolContext) -> Outcome:
+        asked.append(name := context.naming.tool if context.naming is not None else "")
+        return Outcome.ask(f"may {name} run?")
+
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    moves = (call_bash("git push"),), "done"
+    options: dict[str, Any] = {"tools": stage.tools, "output_type": [str, DeferredToolRequests]}
+    lax, strict = (
+        Agent(make_model(Script(*each)), capabilities=[Guarded(hooks, names={"bash": name})], **options)
+        for each, name in ((moves, "Shell"), (("done",), "ReadFile"))
+    )
+    first = asyncio.run(lax.run("go"))
+    answer = DeferredToolResults(approvals={"call-1": True})
+    second = asyncio.run(strict.run(message_history=first.all_messages(), deferred_tool_results=answer))
+    assert second.output.metadata["call-1"]["reason"] == "may ReadFile run?"
+    assert (asked, stage.ran) == (["Shell", "ReadFile"], [])
+    assert "does not count" in caplog.text
+    last = asyncio.run(strict.run(message_history=second.all_messages(), deferred_tool_results=answer))
+    assert (last.output, stage.ran) == ("done", ["git push"])
+
+
 def test_hooks_see_the_dependencies_of_the_request_that_goes_on(hooks: Hooks) -> None:
     seen: list[str] = []
     hooks.before_tool(lambda context: Outcome.ask("sure?"))

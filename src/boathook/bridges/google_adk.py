@@ -184,7 +184,7 @@ class BoathookPlugin(BasePlugin):
         if known is not None:
             return known
         parent, key = find_caller(), _make_key(context)
-        run = self._attachment.hooks.find_run(key)
+        waiting = run = self._attachment.find_waiting_run(key)
         if run is None and parent is not None:
             name = context.agent.name if context.agent is not None else "agent"
             run = self._attachment.make_child(parent, name, _read_text(context.user_content), state=context)
@@ -194,6 +194,8 @@ class BoathookPlugin(BasePlugin):
             model = getattr(context.agent, "model", "")
             fields = {"model": model if isinstance(model, str) else "", "can_ask": True, "state": context}
             run = self._attachment.make_run(context.session.id, **fields)
+        if waiting is None:
+            self._attachment.refuse_other_answers(run, key)
         task = asyncio.current_task()
         opened = self._invocations[key] = _Invocation(run, task)
         if task is not None:
@@ -221,7 +223,7 @@ class BoathookPlugin(BasePlugin):
         run = invocation.run
         if invocation.is_waiting and run.subagent is None:
             self._invocations.pop(_make_key(invocation_context), None)
-            run.suspend(_make_key(invocation_context))
+            self._attachment.suspend(run, _make_key(invocation_context))
             return
         try:
             if not invocation.may_stop and run.is_turn_open:
@@ -341,6 +343,9 @@ class BoathookPlugin(BasePlugin):
         call, confirmation = ToolCall(tool.name, {**tool_args}, call_id), tool_context.tool_confirmation
         # A tool that is a node of a workflow cannot wait for the answer to a plugin's question.
         can_ask = None if tool_context.node is None else False
+        if confirmation is not None and run.must_ask_again:
+            # ADK asks once about a call.
+            can_ask = False
         if confirmation is not None:
             run.answer_call(call, is_allowed=confirmation.confirmed)
         if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(

@@ -231,11 +231,13 @@ class _GraphRuns(BaseCallbackHandler):
             return known or self._add_turn(self._leave_other_session(place), attachment, tells_end, task)
 
     def _add_turn(self, place: _Place, attachment: Attachment, tells_end: bool, task: str | None) -> _Turn:  # noqa: FBT001
-        run = attachment.hooks.find_run(place.key) if place.key else None
+        run = attachment.find_waiting_run(place.key) if place.key else None
         if run is not None:
             run.resume()
         else:
             run = self._open_run(place, attachment, task or "")
+            if place.key:
+                attachment.refuse_other_answers(run, place.key)
             run = run if task is not None else run.resume()
         turn = _Turn(run, place, attachment, tells_end)
         session = self._sessions.get(place.root)
@@ -256,10 +258,11 @@ class _GraphRuns(BaseCallbackHandler):
         session = known.run if known is not None else None
         if session is None or not session.is_session_open:
             # A session that waits for a person may get a new prompt in place of the answer.
-            paused = attachment.hooks.find_run(_make_key(place.thread)) if place.key else None
+            paused = attachment.find_waiting_run(_make_key(place.thread)) if place.key else None
             return paused or attachment.make_run(place.thread)
         is_busy = session.is_turn_open or self._list_turns_of(session)
-        if is_busy or session.stack is not attachment.hooks.stack:
+        is_same = known is not None and known.first.attachment.is_same(attachment)
+        if is_busy or not is_same or session.stack is not attachment.hooks.stack:
             return attachment.make_child(session, place.agent, task)
         return session
 
@@ -349,13 +352,13 @@ class _GraphRuns(BaseCallbackHandler):
             self._turns.pop(run_id, None)
             session = self._sessions.pop(run_id, None)
             if session is not None and isinstance(error, _Pause | None) and session.is_paused(turns):
-                session.run.suspend(_make_key(session.thread))
+                session.first.attachment.suspend(session.run, _make_key(session.thread))
             elif session is not None:
                 await flow_of(session.run).end(error=None if isinstance(error, ParentCommand) else error)
 
     async def _end_turn(self, flow: RunFlow, turn: _Turn, error: BaseException | None) -> None:
         if _is_paused(turn, error):
-            turn.run.suspend(turn.place.key)
+            turn.attachment.suspend(turn.run, turn.place.key)
             if session := self._sessions.get(turn.place.root):
                 session.paused.add(turn.place.key)
         elif error is None or isinstance(error, ParentCommand):
@@ -503,7 +506,7 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         messages, prompt = _find_prompt(request.messages)
         if turn is None:
             place = _graph_runs.find_place(config)
-            is_paused = place.key and self._attachment.hooks.find_run(place.key) is not None
+            is_paused = place.key and self._attachment.has_waiting_run(place.key)
             if is_paused or not messages:
                 # It goes on after a pause, perhaps in another process.
                 return ""
@@ -536,7 +539,8 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
             outcome = await flow.tool(call, executed.execute, can_ask=can_ask, passes=(GraphBubbleUp,))
             if outcome.ask is None:
                 return executed.read_outcome(outcome)
-            question = questions[_make_question_key(request.runtime.config, [call])] = _Question([outcome.ask])
+            question = _Question([outcome.ask], is_again=run.must_ask_again)
+            questions[_make_question_key(request.runtime.config, [call])] = question
             question.ask_person(run)
 
 
@@ -729,8 +733,9 @@ def _replace_text(message: AnyMessage, text: str) -> AnyMessage:
 class _Question:
     """What a person is asked about one call, or about several at once."""
 
-    def __init__(self, asks: Sequence[AskRequest]) -> None:
-        self._asks, self._is_answered = asks, False
+    def __init__(self, asks: Sequence[AskRequest], *, is_again: bool = False) -> None:
+        # `is_again`: langgraph may have an answer already, to a question of other hooks about these calls.
+        self._asks, self._is_answered, self._is_again = asks, False, is_again
         actions = [
             {"name": ask.call.name, "args": to_json_value(ask.call.args), "description": ask.reason, "id": ask.call.id}
             for ask in asks
@@ -740,6 +745,7 @@ class _Question:
 
     def ask_person(self, run: AgentRun) -> None:
         """Ask a person, which ends the run of the graph; when it goes on, give the hooks the answers, once."""
+        self._drop_other_answer(run)
         answer = interrupt(self._request)
         if self._is_answered:
             return
@@ -754,6 +760,19 @@ class _Question:
         for ask, (is_allowed, reason) in zip(asks, [*map(_read_decision, decisions)], strict=True):
             run.answer(ask.token, is_allowed, reason=reason)
         self._is_answered = True
+
+    def _drop_other_answer(self, run: AgentRun) -> None:
+        """Take the answer to a question of other hooks out of the way; each time, because langgraph counts the interrupts."""
+        if not self._is_again:
+            return
+        try:
+            interrupt(self._request)
+        except GraphInterrupt:
+            # There was none, so that this is the question itself.
+            self._is_again = False
+            raise
+        for ask in self._asks:
+            run.report_other_answer(ask.call)
 
 
 def _make_question_key(config: Mapping[str, Any], calls: Sequence[ToolCall]) -> str:
@@ -829,13 +848,13 @@ class GuardedToolNode(ToolNode):
             if not asks:
                 return turn
             # Calls are made again after an answer, all of them, so none may be made before.
-            question = questions[_make_question_key(config, calls)] = _Question(asks)
+            question = questions[_make_question_key(config, calls)] = _Question(asks, is_again=run.must_ask_again)
             question.ask_person(run)
 
     async def _begin_turn(self, flow_of: _FlowOf, config: Mapping[str, Any], given: Any) -> _Turn:
         """Begin the turn, or wait until another node has that the same request of the model reached by `Send`."""
         place = _graph_runs.find_place(config)
-        if place.key and self._attachment.hooks.find_run(place.key) is not None:
+        if place.key and self._attachment.has_waiting_run(place.key):
             return _graph_runs.begin_turn(place, self._attachment, tells_end=False, task=None)
         prompt = _find_prompt(self._read_messages(given, config))[1]
         turn, _ = await _graph_runs.start_turn(flow_of, place, self._attachment, prompt, tells_end=False)

@@ -381,12 +381,10 @@ def _write_args(args: Mapping[str, Any]) -> str:
 class _GuardedRun:
     """One run of a guarded agent: the run of its hooks, and the texts that they added to the conversation."""
 
-    def __init__(
-        self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any], used_answers: set[str] | None = None
-    ) -> None:
+    def __init__(self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any]) -> None:
         self.guard, self.run = guard_of_run, run
         # Calls whose approval was used: the SDK goes on from the same result any number of times.
-        self.used_answers: set[str] = set() if used_answers is None else used_answers
+        self.used_answers: set[str] = set()
         # Calls that a person was asked about.
         self.asked_calls: set[str] = set()
         self.user_filter: Any = None
@@ -396,6 +394,22 @@ class _GuardedRun:
         server = ("conversation_id", "previous_response_id", "auto_previous_response_id")
         self._is_kept_by_server = any(options.get(name) for name in server)
         self._added: list[tuple[int, Any]] = []
+
+    def is_for(self, guard_of_run: _Guard) -> bool:
+        """Whether this run waits for answers, and has the hooks of a guard as they are now."""
+        return self.guard is guard_of_run and self.run.is_session_open and not self._has_other_hooks(guard_of_run)
+
+    def _has_other_hooks(self, guard_of_run: _Guard) -> bool:
+        mine, theirs = self.guard.attachment, guard_of_run.attachment
+        return not mine.is_same(theirs) or not self.run.stack.is_same(theirs.hooks.stack)
+
+    def take_over(self, earlier: _GuardedRun) -> None:
+        """Go on where another run waited: what it used of the person's answers is used, and those for other hooks do not count."""
+        # The same set, because the earlier run may go on as well.
+        self.used_answers = earlier.used_answers
+        is_open, is_of_same = earlier.run.is_session_open, earlier.guard.attachment.hooks is self.guard.attachment.hooks
+        if is_open and is_of_same and earlier._has_other_hooks(self.guard):
+            self.run.must_ask_again = True
 
     async def call_hooks(self, outcome: Any) -> Any:
         """Await an event; an error of a hook ends the run as it is."""
@@ -583,12 +597,9 @@ class _GuardedRunner(AgentRunner):
             return None
         agent = found.guard_agent(agent)
         waiting = prompt.__dict__.get(_WAITING) if isinstance(prompt, RunState) else None
-        used_answers: set[str] | None = None
-        if isinstance(waiting, _GuardedRun) and waiting.guard is found:
-            if waiting.run.is_session_open:
-                return agent, waiting
-            # It went on and ended, and goes on from the same place once more.
-            used_answers = waiting.used_answers
+        waiting = waiting if isinstance(waiting, _GuardedRun) else None
+        if waiting is not None and waiting.is_for(found):
+            return agent, waiting
         context = options.get("context")
         # An agent as a tool gets the context of its caller in a wrapper.
         state = context.context if isinstance(context, RunContextWrapper) else context
@@ -597,7 +608,10 @@ class _GuardedRunner(AgentRunner):
         else:
             model = _describe_model(agent, options)
             run = found.attachment.make_run(_find_session_id(options), state=state, model=model)
-        return agent, _GuardedRun(found, run, options, used_answers)
+        opened = _GuardedRun(found, run, options)
+        if waiting is not None:
+            opened.take_over(waiting)
+        return agent, opened
 
     async def run(self, starting_agent: Any, input: Any, **kwargs: Any) -> RunResult:  # noqa: A002
         """Run an agent with the events of its run around it."""

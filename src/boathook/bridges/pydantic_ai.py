@@ -131,7 +131,7 @@ class Guarded(AbstractCapability[Any]):
                 self._new_prompt = None if changed is None else _replace_text(ctx.prompt, changed)
             result: AgentRunResult[Any] = await handler()
             if isinstance(result.output, DeferredToolRequests):
-                run.suspend(str(ctx.conversation_id))
+                self._attachment.suspend(run, str(ctx.conversation_id))
                 return result
             await run.aend_turn(str(result.output))
         except BaseException as error:
@@ -143,7 +143,7 @@ class Guarded(AbstractCapability[Any]):
     def _open_run(self, ctx: RunContext[Any]) -> AgentRun:
         """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
         conversation, parent = str(ctx.conversation_id), find_caller()
-        waiting = self._attachment.hooks.find_run(conversation)
+        waiting = self._attachment.find_waiting_run(conversation)
         if waiting is not None:
             # The program may go on in another request, with other dependencies.
             waiting.state = ctx
@@ -155,6 +155,7 @@ class Guarded(AbstractCapability[Any]):
         else:
             fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
             run = self._attachment.make_run(conversation, **fields)
+        self._attachment.refuse_other_answers(run, conversation)
         return run
 
     async def _begin_turn(self, prompt: Any) -> str | None:

@@ -166,14 +166,17 @@ class BoathookHooks(HookProvider):
     def _open_run(self, agent: Agent, run: AgentRun | None) -> AgentRun:
         """Return the run that waits for answers or has another turn, that of a subagent, or a new one."""
         caller = find_caller()
-        waiting = self._attachment.hooks.find_run(_make_place(agent))
+        waiting = self._attachment.find_waiting_run(_make_place(agent))
         if waiting is not None:
             return waiting.resume()
         if run is not None and run.is_session_open:
             return run
         if caller is not None:
-            return self._attachment.make_child(caller, agent.name or "agent")
-        return self._attachment.make_run(agent.session_id)
+            run = self._attachment.make_child(caller, agent.name or "agent")
+        else:
+            run = self._attachment.make_run(agent.session_id)
+        self._attachment.refuse_other_answers(run, _make_place(agent))
+        return run
 
     async def _on_end(self, event: AfterInvocationEvent) -> None:
         run = self._find_run(event.agent, event.invocation_state)
@@ -205,7 +208,7 @@ class BoathookHooks(HookProvider):
         if error is not None:
             await run.aend(error=error)
         elif reason in ("interrupt", "checkpoint"):
-            run.suspend(_make_place(event.agent))
+            self._attachment.suspend(run, _make_place(event.agent))
         elif reason == "cancelled":
             await run.acancel()
         else:
@@ -318,7 +321,12 @@ class _GuardedCall:
                     "reason": outcome.ask.reason,
                 }
                 reason = {**question, "call_id": call.id}
-                answer = self._context.interrupt(_name_question(outcome.ask.call), reason=reason).response
+                token = ""
+                if self._run.must_ask_again:
+                    # The answer to a question of other hooks has the name without a token.
+                    token = outcome.ask.token
+                    self._run.report_other_answer(call)
+                answer = self._context.interrupt(_name_question(outcome.ask.call, token), reason=reason).response
                 self._run.answer(outcome.ask.token, _read_answer(answer))
                 outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
         except _NoResult:
@@ -416,9 +424,9 @@ def _replace_prompt(messages: list[Any], text: str) -> list[Any]:
     return changed
 
 
-def _name_question(call: ToolCall) -> str:
+def _name_question(call: ToolCall, token: str = "") -> str:
     """Return a name that no other call has: a model may give one id to two calls, and strands would give both one answer."""
-    text = json.dumps([call.name, to_json_value(call.args)], sort_keys=True)
+    text = json.dumps([call.name, to_json_value(call.args), *filter(None, [token])], sort_keys=True)
     return f"{_QUESTION} {hexdigest(text.encode())}"
 
 

@@ -45,6 +45,10 @@ _IS_OUTSIDE = (
     "the run does not hold for it. If the call belongs to a run, take over its context in the thread: "
     "pool.submit(contextvars.copy_context().run, function)"
 )
+_IS_OTHER_ANSWER = (
+    "a person's answer about the call of '%s' (%s) does not count: it is for hooks that were changed since, or for a bridge with "
+    "other options. The hooks of this run decide about the call, and may ask again"
+)
 _HAS_NOT_BEGUN = "the session has not begun, because its hooks failed: begin it again with a prompt"
 
 
@@ -140,6 +144,10 @@ class RunState(Generic[StateT]):
     refused_by: tuple[int | str, ...]
     # How many turns have begun.
     _turn_count = 0
+    # Whether approvals that come before a question are for questions of another run, with other hooks or options.
+    must_ask_again = False
+    # The calls for which that was reported.
+    _other_answers: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -562,10 +570,19 @@ class RunState(Generic[StateT]):
         _check_answer(is_allowed)
         with self._lock:
             memory = self._memories.get(call.id)
-            if memory is not None and memory.is_about(call.name, call.args):
+            memory = memory if memory is not None and memory.is_about(call.name, call.args) else None
+            if self.must_ask_again and is_allowed and (memory is None or memory.asked is None):
+                self.report_other_answer(call)
+            elif memory is not None:
                 memory.settle(is_allowed=is_allowed, comment=reason)
             elif call.id:
                 self._answers[call.id] = (_make_digest(call), is_allowed, reason)
+
+    def report_other_answer(self, call: ToolCall) -> None:
+        """Log once for a call that an answer to a question of other hooks does not count."""
+        if call.id not in self._other_answers:
+            self._other_answers = (*self._other_answers, call.id)
+            LOGGER.warning(_IS_OTHER_ANSWER, call.name, call.id)
 
     def note_refused(self, given: ToolContext, context: ToolContext) -> None:
         """Note that a call was refused: no events come after it, even if the host reports its end."""
@@ -629,6 +646,10 @@ class RunState(Generic[StateT]):
                     self._memories.pop(call_id, None)
                     return calls.pop(call_id)
         return None
+
+    def forget_waiting(self) -> None:
+        """Let nothing find this run any more: another one goes on in its place."""
+        self._waiting.forget(self)
 
     def forget_started_calls(self) -> None:
         """Forget the calls that the host was making: the turn is interrupted, and they have no end."""

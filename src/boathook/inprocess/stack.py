@@ -160,6 +160,13 @@ class Stack:
         has_file_hooks = other.engine is None or other.engine is self.engine
         return has_file_hooks and all(id(layer) in known for layer in other.layers)
 
+    def is_same(self, other: Stack) -> bool:
+        """Whether both have the same hooks in the same order, and ask the same callable."""
+        if self is other:
+            return True
+        is_rest_same = self.engine is other.engine and self.ask is other.ask
+        return is_rest_same and [id(layer) for layer in self.layers] == [id(layer) for layer in other.layers]
+
     def report_no_person(self, context: ToolContext) -> None:
         """Log once in a session how the program can let a person be asked."""
         if context.session_id in self._unasked_sessions or len(self._unasked_sessions) >= _MAX_UNASKED_SESSIONS:
