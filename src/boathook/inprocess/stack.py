@@ -13,6 +13,7 @@ from boathook.core.outcome import NOTHING, Outcome, make_unchanged
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import Blocked, HookError
 from boathook.inprocess.call_memory import CallMemory
+from boathook.inprocess.cancellation import await_hook
 from boathook.inprocess.chain import ChainRun, read_terminal_answer, set_context
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
@@ -211,7 +212,7 @@ class Stack:
             return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).run(context)
         for hook, is_async in hooks:
             try:
-                answer = await hook(context) if is_async else hook(context)
+                answer = await await_hook(hook(context)) if is_async else hook(context)
             except asyncio.CancelledError as error:
                 raise read_failure(name_hook(hook), error) from error
             except Blocked as error:
