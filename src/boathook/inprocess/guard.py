@@ -20,6 +20,7 @@ from boathook.inprocess.operations import (
     DECIDED_CALL,
     DecidedCall,
     ToolCall,
+    hand_on_decision,
     log_messages,
     read_result,
     refuse_awaitable,
@@ -82,22 +83,28 @@ def _wrap_tool(guard: _Guard, tool: Callable[..., Any], tool_name: str) -> Calla
         call = ToolCall(tool_name, bind_arguments(signature, args, kwargs))
         return _run_guarded(driver, guard, call, call_tool)
 
-    def is_decided(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def take_decision(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DecidedCall | None:
         decided = _find_decided_call(hooks.stack, tool_name)
-        return decided is not None and _has_arguments(decided.context, signature.bind(*args, **kwargs))
+        if decided is None or not _has_arguments(decided.context, signature.bind(*args, **kwargs)):
+            return None
+        return decided if decided.use_up() else None
 
     if is_async_callable(tool):
 
         @functools.wraps(tool)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await (tool(*args, **kwargs) if is_decided(args, kwargs) else run(ASYNC, args, kwargs))
+            decided = take_decision(args, kwargs)
+            if decided is None:
+                return await run(ASYNC, args, kwargs)
+            with hand_on_decision(decided):
+                return await tool(*args, **kwargs)
 
         return call_async
     if inspect.isasyncgenfunction(tool):
 
         @functools.wraps(tool)
         async def stream_async(*args: Any, **kwargs: Any) -> Any:
-            stream = tool(*args, **kwargs) if is_decided(args, kwargs) else await run(ASYNC, args, kwargs)
+            stream = tool(*args, **kwargs) if take_decision(args, kwargs) else await run(ASYNC, args, kwargs)
             if isinstance(stream, str):
                 yield stream
                 return
@@ -114,8 +121,9 @@ def _wrap_tool(guard: _Guard, tool: Callable[..., Any], tool_name: str) -> Calla
             found = tool(*args, **kwargs)
             refuse_awaitable(found, tool_name)
             return found
-        if is_decided(args, kwargs):
-            return tool(*args, **kwargs)
+        if decided := take_decision(args, kwargs):
+            with hand_on_decision(decided):
+                return tool(*args, **kwargs)
         result = run_sync(run(SYNC, args, kwargs))
         return iter((result,)) if is_stream and isinstance(result, str) else result
 
