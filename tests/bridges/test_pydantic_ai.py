@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,6 +166,27 @@ def test_hooks_look_again_if_another_capability_changed_the_arguments_in_place(h
     run_agent(script, Guarded(hooks), InPlaceRewriter(), tools=stage.tools)
     assert stage.ran == []
     assert "rm is not allowed here" in find_result(script)
+
+
+class LookAlike(AbstractCapability[Any]):
+    """A capability that puts another object with the same text in the place of an argument."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {"path": str(args["path"])}
+
+
+def test_hooks_look_again_if_another_capability_put_in_an_argument_that_looks_the_same(hooks: Hooks) -> None:
+    seen: list[Any] = []
+    hooks.before_tool(lambda context: seen.append(context.args["path"]))
+
+    def read(path: Path) -> str:
+        return f"read {path}"
+
+    script = Script((Call("read", {"path": "notes.txt"}),), "done")
+    run_agent(script, Guarded(hooks), LookAlike(), tools=[read])
+    assert seen == [Path("notes.txt"), "notes.txt"]
 
 
 # Output functions

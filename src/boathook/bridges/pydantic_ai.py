@@ -31,6 +31,7 @@ from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.same_values import to_comparable
 
 require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
 
@@ -82,7 +83,7 @@ class Guarded(AbstractCapability[Any]):
         self._output_names: list[str] | None = None
         # The prompt as hooks left it, if they changed it.
         self._new_prompt: Any = None
-        # For each call that is being made, the arguments as hooks left them, as JSON: another capability may change them in place.
+        # For each call that is being made, the arguments as hooks left them: another capability may change them in place.
         self._decided_args: dict[str, Any] = {}
         # Calls that tools deferred in this run, and whose results hooks have not seen: another capability may bring these at once.
         self._deferred_calls: dict[str, ToolCall] = {}
@@ -300,7 +301,7 @@ class Guarded(AbstractCapability[Any]):
             del self._used_answers[next(iter(self._used_answers))]
 
     async def _call_handler(self, call_id: str, final: Any, handler: Any) -> Any:
-        self._decided_args[call_id] = to_json_value(final)
+        self._decided_args[call_id] = to_comparable(final)
         try:
             with enter_call(self.run):
                 return await handler(final)
@@ -308,7 +309,7 @@ class Guarded(AbstractCapability[Any]):
             self._decided_args.pop(call_id, None)
 
     def _is_decided(self, call_id: str, value: Any) -> bool:
-        return call_id in self._decided_args and is_same_json(self._decided_args[call_id], to_json_value(value))
+        return call_id in self._decided_args and is_same_json(self._decided_args[call_id], to_comparable(value))
 
     def _read_outcome(self, outcome: ToolOutcome) -> Any:
         if outcome.ask is not None:

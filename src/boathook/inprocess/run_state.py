@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import secrets
 import threading
 import time
@@ -15,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from boathook.core.json_text import dumps, is_same_json
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import DEFAULT_STOP_REASON, Decision, Outcome
 from boathook.errors import BoathookError, HookError, Stopped
 from boathook.inprocess.call_memory import ANSWER_IS_TAKEN, AskLater, CallMemory, find_changed_values
@@ -197,8 +196,8 @@ class RunState(Generic[StateT]):
         self._started_calls: dict[str, StartedCall] = {}
         self._refused_calls: dict[str, StartedCall] = {}
         self._asked_calls: dict[int, tuple[ToolCall, str]] = {}
-        # Answers that came before their question, by the id of the call: its digest, and what the person said.
-        self._answers: dict[str, tuple[str, bool, str]] = {}
+        # Answers that came before their question, by the id of the call.
+        self._answers: dict[str, CallMemory] = {}
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -458,10 +457,10 @@ class RunState(Generic[StateT]):
         with self._lock:
             memory = self._memories.get(call.id)
             if memory is None or not memory.is_about(call.name, call.args):
-                memory = self._memories[call.id] = CallMemory(call.name, call.args)
                 answer = self._answers.pop(call.id, None)
-                if answer is not None and answer[0] == _make_digest(call):
-                    memory.permission, memory.comment = answer[1:]
+                is_answered = answer is not None and answer.is_about(call.name, call.args)
+                memory = answer if answer is not None and is_answered else CallMemory(call.name, call.args)
+                self._memories[call.id] = memory
             if memory.is_being_made and memory.permission is None:
                 # Another call that is the same in all: what hooks decided is about that one. Its question would have the same id.
                 memory, can_ask = CallMemory(call.name, call.args), False
@@ -560,7 +559,7 @@ class RunState(Generic[StateT]):
         """Return the token of the open question about a call, for hosts that know only the call; "" if there is none."""
         with self._lock:
             memory = self._memories.get(call.id)
-            return memory.token if memory is not None and memory.is_about(call.name, call.args) else ""
+            return memory.token if memory is not None and memory.looks_like(call.name, call.args) else ""
 
     def answer_call(self, call: ToolCall, *, is_allowed: bool, reason: str = "") -> None:
         """Do what `answer` does, without a token, for hosts that know which call a person was asked about.
@@ -570,13 +569,15 @@ class RunState(Generic[StateT]):
         _check_answer(is_allowed)
         with self._lock:
             memory = self._memories.get(call.id)
-            memory = memory if memory is not None and memory.is_about(call.name, call.args) else None
-            if self.must_ask_again and is_allowed and (memory is None or memory.asked is None):
+            is_asked = memory is not None and memory.asked is not None and memory.looks_like(call.name, call.args)
+            if self.must_ask_again and is_allowed and not is_asked:
                 self.report_other_answer(call)
-            elif memory is not None:
-                memory.settle(is_allowed=is_allowed, comment=reason)
-            elif call.id:
-                self._answers[call.id] = (_make_digest(call), is_allowed, reason)
+                return
+            if memory is None or not memory.is_about(call.name, call.args):
+                memory = CallMemory(call.name, call.args)
+                if call.id:
+                    self._answers[call.id] = memory
+            memory.settle(is_allowed=is_allowed, comment=reason)
 
     def report_other_answer(self, call: ToolCall) -> None:
         """Log once for a call that an answer to a question of other hooks does not count."""
@@ -681,11 +682,6 @@ class RunState(Generic[StateT]):
 
 def _is_around_tools(layer: Layer) -> bool:
     return layer.kinds is None or any(kind.has_tool for kind in layer.kinds)
-
-
-def _make_digest(call: ToolCall) -> str:
-    text = dumps([call.name, to_json_value(call.args)])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _check_answer(is_allowed: object) -> None:
