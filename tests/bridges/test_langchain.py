@@ -158,6 +158,55 @@ def test_a_run_goes_on_in_another_process_and_the_person_is_not_asked_again():
     assert second.events == ["post-agent-turn", "post-session"]
 
 
+@pytest.mark.parametrize("build", [Scene.build, Scene.build_graph], ids=["agent", "ToolNode"])
+def test_an_approval_counts_once_if_a_checkpoint_goes_on_twice(build: Any):
+    scene = Scene((call_bash("git push"),), "done", "done again", saver=InMemorySaver())
+    scene.hooks.before_tool(ask)
+    agent = build(scene)
+    agent.invoke({"messages": "go"}, THREAD)
+    paused = agent.get_state(THREAD).config
+    assert agent.invoke(Command(resume=APPROVE), THREAD)["messages"][-1].text == "done"
+    asked = agent.invoke(Command(resume=APPROVE), paused)
+    assert [each.value["action_requests"][0]["id"] for each in asked["__interrupt__"]] == ["call-1"]
+    assert scene.ran == ["git push"]
+    # A new answer to the question, which was asked again.
+    assert agent.invoke(Command(resume=APPROVE), paused)["messages"][-1].text == "done again"
+    assert scene.ran == ["git push", "git push"]
+
+
+def test_an_approval_counts_once_if_two_tasks_go_on_at_once():
+    scene = Scene((call_bash("git push"),), "done", "done again", saver=InMemorySaver())
+    scene.hooks.before_tool(ask)
+    agent = scene.build()
+
+    async def play() -> None:
+        await agent.ainvoke({"messages": "go"}, THREAD)
+        await asyncio.gather(*(agent.ainvoke(Command(resume=APPROVE), THREAD) for _ in range(2)))
+
+    asyncio.run(play())
+    assert scene.ran == ["git push"]
+
+
+def test_the_answer_to_an_interrupt_of_the_tool_does_not_answer_a_question_of_changed_hooks():
+    @tool
+    def deploy(target: str) -> str:
+        """Deploy."""
+        return f"deployed with {interrupt('how?')}"
+
+    scene = Scene((Call("deploy", {"target": "prod"}),), "done", saver=InMemorySaver(), tools=[deploy])
+    scene.hooks.before_tool(ask)
+    agent = scene.build()
+    agent.invoke({"messages": "go"}, THREAD)
+    assert agent.invoke(Command(resume=APPROVE), THREAD)["__interrupt__"][0].value == "how?"
+    scene.hooks.before_tool(lambda context: None)
+    # It would be an answer to the question of a hook, too.
+    asked = agent.invoke(Command(resume=True), THREAD)["__interrupt__"]
+    assert asked[0].value["action_requests"][0]["description"] == "is that fine?"
+    assert agent.invoke(Command(resume=APPROVE), THREAD)["__interrupt__"][0].value == "how?"
+    assert agent.invoke(Command(resume="care"), THREAD)["messages"][-1].text == "done"
+    assert scene.script.requests[-1][-1].text == "deployed with care"
+
+
 def test_a_new_prompt_in_place_of_an_answer_is_a_new_turn_of_the_same_session():
     scene = Scene((call_bash("ls"),), "never mind", saver=InMemorySaver())
     scene.hooks.before_tool(ask)

@@ -357,6 +357,17 @@ def test_an_approval_counts_once(hooks: Hooks, is_parallel: bool) -> None:
     assert any("it counts once" in text for text in read)
 
 
+def test_an_approval_counts_once_if_two_agents_go_on_with_it(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    agent, paused = pause(hooks, stage)
+    other, _ = pause(hooks, stage)
+    results = DeferredToolResults(approvals={"call-1": True})
+    for each in (agent, other):
+        asyncio.run(each.run(message_history=paused.all_messages(), deferred_tool_results=results))
+    assert stage.ran == ["git push"]
+
+
 def test_an_agent_with_other_names_does_not_go_on_with_the_run_of_another_one(
     hooks: Hooks, caplog: pytest.LogCaptureFixture
 ) -> None:

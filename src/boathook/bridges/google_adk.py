@@ -25,8 +25,10 @@ from boathook.bridges.attachment import (
     note_call,
     require_version,
 )
+from boathook.bridges.used_answers import used_answers
 from boathook.errors import Blocked, BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.call_memory import ANSWER_IS_USED
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
@@ -346,6 +348,11 @@ class BoathookPlugin(BasePlugin):
         if confirmation is not None and run.must_ask_again:
             # ADK asks once about a call.
             can_ask = False
+        if confirmation is not None and confirmation.confirmed:
+            # Several resumptions at once may have the same answer.
+            key = _make_key(tool_context.get_invocation_context())
+            if not used_answers.use("google-adk", key, call_id):
+                return {"error": ANSWER_IS_USED}
         if confirmation is not None:
             run.answer_call(call, is_allowed=confirmation.confirmed)
         if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(

@@ -18,11 +18,12 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from boathook.bridges.attachment import Attachment, BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.used_answers import used_answers
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import ExecutionContext
@@ -528,10 +529,10 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
     async def _call_tool(self, flow_of: _FlowOf, request: Any, handler: Any) -> Any:
         turn = _find_turn(request.runtime.config, self._attachment)
         run, flow, tool_call = turn.run, flow_of(turn.run), request.tool_call
-        questions = _questions.setdefault(run, {})
+        questions, config = _questions.setdefault(run, {}), request.runtime.config
         call = _make_call(tool_call)
         # Most runs have no question, and the key takes a while.
-        if questions and (asked := questions.get(_make_question_key(request.runtime.config, [call]))):
+        if questions and (asked := questions.get(_make_question_key(config, [call]))):
             asked.ask_person(run)
         while True:
             executed = _Execution(run, request, handler)
@@ -539,8 +540,8 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
             outcome = await flow.tool(call, executed.execute, can_ask=can_ask, passes=(GraphBubbleUp,))
             if outcome.ask is None:
                 return executed.read_outcome(outcome)
-            question = _Question([outcome.ask], is_again=run.must_ask_again)
-            questions[_make_question_key(request.runtime.config, [call])] = question
+            key = _make_question_key(config, [call])
+            questions[key] = question = _Question(key, [outcome.ask], is_again=run.must_ask_again)
             question.ask_person(run)
 
 
@@ -733,9 +734,11 @@ def _replace_text(message: AnyMessage, text: str) -> AnyMessage:
 class _Question:
     """What a person is asked about one call, or about several at once."""
 
-    def __init__(self, asks: Sequence[AskRequest], *, is_again: bool = False) -> None:
-        # `is_again`: langgraph may have an answer already, to a question of other hooks about these calls.
-        self._asks, self._is_answered, self._is_again = asks, False, is_again
+    def __init__(self, place: str, asks: Sequence[AskRequest], *, is_again: bool = False) -> None:
+        # `is_again`: langgraph may have answers already, to questions of other hooks about these calls.
+        self._place, self._asks, self._is_answered, self._is_again = place, asks, False, is_again
+        # How many answers in this task are not for this question, as soon as that is known.
+        self._other_answers: int | None = None
         actions = [
             {"name": ask.call.name, "args": to_json_value(ask.call.args), "description": ask.reason, "id": ask.call.id}
             for ask in asks
@@ -745,7 +748,11 @@ class _Question:
 
     def ask_person(self, run: AgentRun) -> None:
         """Ask a person, which ends the run of the graph; when it goes on, give the hooks the answers, once."""
-        self._drop_other_answer(run)
+        if self._is_again and self._other_answers is None:
+            self._ask_again(run, 0)
+        # Each time, because langgraph counts the interrupts.
+        for _ in range(self._other_answers or 0):
+            interrupt(self._request)
         answer = interrupt(self._request)
         if self._is_answered:
             return
@@ -757,28 +764,33 @@ class _Question:
                 f"a person was asked about {len(asks)} call{'s' * (len(asks) != 1)}, but the answer is {answer!r:.200}. "
                 'Resume with Command(resume={"decisions": [{"type": "approve"}, …]}), one for each call'
             )
-        for ask, (is_allowed, reason) in zip(asks, [*map(_read_decision, decisions)], strict=True):
+        read = [*map(_read_decision, decisions)]
+        if not used_answers.use("langgraph", self._place, str(self._other_answers or 0)):
+            # The program went on from the same place before, with the same answer.
+            self._ask_again(run, (self._other_answers or 0) + 1)
+        for ask, (is_allowed, reason) in zip(asks, read, strict=True):
             run.answer(ask.token, is_allowed, reason=reason)
         self._is_answered = True
 
-    def _drop_other_answer(self, run: AgentRun) -> None:
-        """Take the answer to a question of other hooks out of the way; each time, because langgraph counts the interrupts."""
-        if not self._is_again:
-            return
+    def _ask_again(self, run: AgentRun, count: int) -> NoReturn:
+        """Ask after all answers that langgraph has here, `count` of which were taken: none is for this question."""
         try:
-            interrupt(self._request)
+            while True:
+                interrupt(self._request)
+                count += 1
         except GraphInterrupt:
-            # There was none, so that this is the question itself.
-            self._is_again = False
+            self._other_answers = count
+            if self._is_again and count:
+                for ask in self._asks:
+                    run.report_other_answer(ask.call)
             raise
-        for ask in self._asks:
-            run.report_other_answer(ask.call)
 
 
 def _make_question_key(config: Mapping[str, Any], calls: Sequence[ToolCall]) -> str:
     """Return what a task of langgraph and its calls have in common when they come again, but with no later call of the same id."""
-    task = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
-    return json.dumps([task, *([call.id, call.name, to_json_value(call.args)] for call in calls)], sort_keys=True)
+    values = config.get("configurable") or {}
+    place = [str(values.get(name) or "") for name in ("thread_id", "checkpoint_ns")]
+    return json.dumps([*place, *([call.id, call.name, to_json_value(call.args)] for call in calls)], sort_keys=True)
 
 
 def _read_decision(decision: Any) -> tuple[bool, str]:
@@ -848,7 +860,8 @@ class GuardedToolNode(ToolNode):
             if not asks:
                 return turn
             # Calls are made again after an answer, all of them, so none may be made before.
-            question = questions[_make_question_key(config, calls)] = _Question(asks, is_again=run.must_ask_again)
+            key = _make_question_key(config, calls)
+            questions[key] = question = _Question(key, asks, is_again=run.must_ask_again)
             question.ask_person(run)
 
     async def _begin_turn(self, flow_of: _FlowOf, config: Mapping[str, Any], given: Any) -> _Turn:

@@ -21,6 +21,9 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, Unpack, get_type_hints
 
 from boathook.bridges.attachment import Attachment, BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.used_answers import UsedAnswers
+from boathook.core.hashing import hexdigest
+from boathook.core.json_text import dumps
 from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
@@ -44,6 +47,8 @@ _AgentT = TypeVar("_AgentT", bound=Agent[Any])
 # Where the state of a run that waits for a person has the run of its hooks.
 _WAITING = "boathook_waiting_run"
 _MAX_QUESTIONS = 1024
+# The answers that were used, by the hooks that asked.
+_used_answers: weakref.WeakKeyDictionary[Hooks, UsedAnswers] = weakref.WeakKeyDictionary()
 # Agents that `guard` was given: they are not guarded themselves.
 _given_agents: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
@@ -302,9 +307,7 @@ class _GuardedTool:
         state = _find_running()
         call = ToolCall(self.tool.name, _read_args(text), context.tool_call_id)
         # Not an approval of all calls of a tool: a person saw only the questions about the calls before.
-        is_asked = call.id in state.asked_calls and call.id not in state.used_answers
-        if is_asked and self._is_approved(context):
-            state.used_answers.add(call.id)
+        if call.id in state.asked_calls and self._is_approved(context) and state.use_answer(call.id):
             state.run.answer_call(call, is_allowed=True)
         described: list[Any] = []
 
@@ -316,7 +319,7 @@ class _GuardedTool:
             outcome = await state.call_hooks(state.run.atool(call, operate, can_ask=False, passes=(_NestedRunWaits,)))
         except _NestedRunWaits as waits:
             # The SDK makes the same call again.
-            state.used_answers.discard(call.id)
+            state.give_answer_back(call.id)
             return waits.output
         state.check_stop(outcome)
         return self._read_outcome(state, outcome, described)
@@ -385,8 +388,9 @@ class _GuardedRun:
         self.guard, self.run = guard_of_run, run
         # Calls whose approval was used: the SDK goes on from the same result any number of times.
         self.used_answers: set[str] = set()
-        # Calls that a person was asked about.
+        # Calls that a person was asked about, and what the conversation was then: a state may be stored, and go on many times.
         self.asked_calls: set[str] = set()
+        self._place, self._is_stored = "", False
         self.user_filter: Any = None
         # What hooks raised, which the SDK wraps in an error of its own.
         self.error: Exception | None = None
@@ -410,6 +414,23 @@ class _GuardedRun:
         is_open, is_of_same = earlier.run.is_session_open, earlier.guard.attachment.hooks is self.guard.attachment.hooks
         if is_open and is_of_same and earlier._has_other_hooks(self.guard):
             self.run.must_ask_again = True
+
+    def use_answer(self, call_id: str) -> bool:
+        """Use up a person's approval of a call; False if it was used already."""
+        by_place = _find_used_answers(self.guard)
+        # Two conversations may be the same in all; states in memory are kept apart by their runs.
+        kinds = ("stored", "known") if self._is_stored else ("stored",)
+        if call_id in self.used_answers or any(by_place.has(self._place, call_id, kind) for kind in kinds):
+            return False
+        self.used_answers.add(call_id)
+        by_place.use(self._place, call_id, "stored" if self._is_stored else "known")
+        return True
+
+    def give_answer_back(self, call_id: str) -> None:
+        """Let an approval count once more: the SDK makes the same call again."""
+        self.used_answers.discard(call_id)
+        for kind in ("stored", "known"):
+            _find_used_answers(self.guard).give_back(self._place, call_id, kind)
 
     async def call_hooks(self, outcome: Any) -> Any:
         """Await an event; an error of a hook ends the run as it is."""
@@ -464,6 +485,7 @@ class _GuardedRun:
         """Begin the turn, and return the prompt as hooks left it; raises Blocked or Stopped."""
         if isinstance(prompt, RunState):
             self.run.resume()
+            self._place, self._is_stored = _make_place(prompt), _WAITING not in prompt.__dict__
             self.asked_calls.update(_read_call_id(item) for item in prompt.get_interruptions())
             return prompt
         text = _read_prompt(prompt)
@@ -521,6 +543,23 @@ def _find_running() -> _GuardedRun:
             "set_default_agent_runner",
         )
     return state
+
+
+def _find_used_answers(guard_of_run: _Guard) -> UsedAnswers:
+    """Return the answers that agents with the same hooks have used: ids of calls are not unique everywhere."""
+    return _used_answers.setdefault(guard_of_run.attachment.hooks, UsedAnswers())
+
+
+def _make_place(state: RunState[Any]) -> str:
+    """Return what a conversation keeps when its state is stored: the first input, and the ids of all that came after."""
+    responses = [(each.response_id, [_read_id(item) for item in each.output]) for each in state._model_responses]
+    trace_id = getattr(state._trace_state, "trace_id", None)
+    return hexdigest(dumps(to_json_value([state._original_input, responses, trace_id])).encode("utf-8", "replace"))
+
+
+def _read_id(item: Any) -> Any:
+    fields = item if isinstance(item, Mapping) else vars(item)
+    return fields.get("call_id") or fields.get("id")
 
 
 def _find_prompts(items: Any) -> list[int]:

@@ -23,6 +23,7 @@ from boathook.bridges.attachment import (
     find_caller,
     require_version,
 )
+from boathook.bridges.used_answers import used_answers
 from boathook.core.json_text import is_same_json
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
@@ -58,7 +59,6 @@ _TOOL_SEARCH = "tool_search"
 # The last node of `run_stream`, which is not public.
 _END_OF_STREAM = "SetFinalResult"
 _NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
-_MAX_USED_ANSWERS = 1024
 _OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
 
 
@@ -77,8 +77,6 @@ class Guarded(AbstractCapability[Any]):
             raise BridgeError("the agent has the class Guarded, not an instance of it", fix="capabilities=[Guarded()]")
         self._attachment: Attachment = attach("pydantic-ai", hooks, **options)
         self._run: AgentRun | None = None
-        # Calls whose approval was used, of all runs: the framework takes the same results of deferred calls any number of times.
-        self._used_answers: dict[tuple[str, str], None] = {}
         # The functions of this run that make its output; to list them takes a while, and they stay the same.
         self._output_names: list[str] | None = None
         # The prompt as hooks left it, if they changed it.
@@ -279,26 +277,21 @@ class Guarded(AbstractCapability[Any]):
 
         made = ToolCall(call.tool_name, _read_args(tool_def, args), call.tool_call_id)
         # A tool that needs approval itself was asked about without the question of a hook.
-        key = (str(ctx.conversation_id), call.tool_call_id)
+        key = ("pydantic-ai", str(ctx.conversation_id), call.tool_call_id)
         if ctx.tool_call_approved and (run.find_question(made) or tool_def.kind != "unapproved"):
-            self._use_answer(key)
+            # The framework takes the same results of deferred calls any number of times.
+            if not used_answers.use(*key):
+                raise ToolFailed(ANSWER_IS_USED)
             run.answer_call(made, is_allowed=True)
         try:
             return self._read_outcome(await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred)))
         except ApprovalRequired:
             # A new question, so a new answer.
-            self._used_answers.pop(key, None)
+            used_answers.give_back(*key)
             raise
         except CallDeferred:
             self._deferred_calls[call.tool_call_id] = made
             raise
-
-    def _use_answer(self, key: tuple[str, str]) -> None:
-        if key in self._used_answers:
-            raise ToolFailed(ANSWER_IS_USED)
-        self._used_answers[key] = None
-        while len(self._used_answers) > _MAX_USED_ANSWERS:
-            del self._used_answers[next(iter(self._used_answers))]
 
     async def _call_handler(self, call_id: str, final: Any, handler: Any) -> Any:
         self._decided_args[call_id] = to_comparable(final)

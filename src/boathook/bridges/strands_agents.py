@@ -16,6 +16,7 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from boathook.bridges.attachment import BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.used_answers import used_answers
 from boathook.core.hashing import hexdigest
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
@@ -23,7 +24,7 @@ from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.operations import ToolCall
-from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.run_outcome import AskRequest, ToolOutcome
 
 require_version("strands-agents", "1.62", before="2", extra="strands-agents")
 
@@ -315,25 +316,27 @@ class _GuardedCall:
         try:
             outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
             while outcome.ask is not None:
-                question = {
-                    "tool": call.name,
-                    "args": to_json_value(outcome.ask.call.args),
-                    "reason": outcome.ask.reason,
-                }
-                reason = {**question, "call_id": call.id}
-                token = ""
-                if self._run.must_ask_again:
-                    # The answer to a question of other hooks has the name without a token.
-                    token = outcome.ask.token
-                    self._run.report_other_answer(call)
-                answer = self._context.interrupt(_name_question(outcome.ask.call, token), reason=reason).response
-                self._run.answer(outcome.ask.token, _read_answer(answer))
+                self._run.answer(outcome.ask.token, _read_answer(self._ask_person(outcome.ask)))
                 outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
         except _NoResult:
             return None
         finally:
             self.events.put_nowait(None)
         return self._read_outcome(outcome)
+
+    def _ask_person(self, ask: AskRequest) -> Any:
+        """Return a person's answer, which counts once; raises InterruptException if there is none yet."""
+        call, agent = ask.call, self._context.agent
+        details = {"tool": call.name, "args": to_json_value(call.args), "reason": ask.reason, "call_id": call.id}
+        if self._run.must_ask_again:
+            # The answer to a question of other hooks has the name without a token.
+            self._run.report_other_answer(call)
+        else:
+            name = _name_question(call)
+            answer = self._context.interrupt(name, reason=details).response
+            if used_answers.use("strands-agents", _make_place(agent, of_session=True), name, call.id):
+                return answer
+        return self._context.interrupt(_name_question(call, ask.token), reason=details).response
 
     async def _execute(self, call: ToolCall) -> Any:
         context = self._context
@@ -445,8 +448,10 @@ def _list_ids(messages: list[Any], kind: str) -> set[str]:
     return {block[kind]["toolUseId"] for message in messages for block in message["content"] if kind in block}
 
 
-def _make_place(agent: Agent) -> str:
-    return f"strands {agent.session_id} {agent.agent_id} {id(agent)}"
+def _make_place(agent: Any, *, of_session: bool = False) -> str:
+    """Return what finds an agent again, or any agent that goes on in the same session."""
+    place = f"strands {agent.session_id} {agent.agent_id}"
+    return place if of_session else f"{place} {id(agent)}"
 
 
 def _describe_hosted_tool(tool: Any) -> str:
