@@ -23,7 +23,8 @@ from langgraph.types import Command, Send, interrupt
 
 from boathook import Blocked, Hooks, Outcome, Stopped
 from boathook.bridges.attachment import attach, enter_call, find_caller
-from boathook.bridges.langchain import BoathookMiddleware, _add_texts, _find_prompt, guard_tools
+from boathook.bridges.langchain import BoathookMiddleware, guard_tools
+from boathook.bridges.langchain_calls import add_texts, find_prompt_messages
 from boathook.errors import BridgeError
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.langchain import ScriptedModel
@@ -563,7 +564,7 @@ def test_of_two_questions_at_once_each_gets_its_own_answer_in_a_tool_node():
 
 
 def test_a_tool_node_without_questions_does_not_write_its_calls_as_json(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("boathook.bridges.langchain._make_question_key", pytest.fail)
+    monkeypatch.setattr("boathook.bridges.langchain.make_question_key", pytest.fail)
     scene = Scene((call_bash("one", "a"), call_bash("two", "b")), "done", saver=InMemorySaver())
     assert invoke(scene.build_graph(), config=THREAD) == "done"
     # The node runs its calls in threads.
@@ -644,7 +645,7 @@ def test_context_never_comes_between_the_results_of_calls_that_are_sent_one_by_o
 
 def test_context_is_a_block_of_a_result_of_blocks():
     message = ToolMessage([{"type": "text", "text": "ran"}], tool_call_id="a")
-    assert _add_texts(message, ["one", "two"]).content == [
+    assert add_texts(message, ["one", "two"]).content == [
         {"type": "text", "text": text} for text in ("ran", "one", "two")
     ]
 
@@ -905,9 +906,9 @@ def test_the_prompt_is_looked_for_once_in_a_turn_because_a_conversation_may_be_l
 
     def find_prompt(messages: Any) -> Any:
         searched.append(len(messages))
-        return _find_prompt(messages)
+        return find_prompt_messages(messages)
 
-    monkeypatch.setattr("boathook.bridges.langchain._find_prompt", find_prompt)
+    monkeypatch.setattr("boathook.bridges.langchain.find_prompt_messages", find_prompt)
     assert invoke(scene.build()) == "done"
     assert len(scene.script.requests) == 6
     assert searched == [1]
