@@ -211,10 +211,10 @@ class _GuardedAgent(AgentMiddleware):
             return
         prompts = prompts or [message for message in context.messages[-1:] if message.text]
         text = "\n".join(message.text for message in prompts)
-        begun = await turn.run.aprompt(text)
-        begun.raise_refusal()
-        if begun.context.prompt != text:
-            _replace_prompts(context, prompts, begun.context.prompt)
+        prompt_outcome = await turn.run.aprompt(text)
+        prompt_outcome.raise_refusal()
+        if prompt_outcome.context.prompt != text:
+            _replace_prompts(context, prompts, prompt_outcome.context.prompt)
 
     async def _find_next(self, context: AgentContext, turn: _GuardedTurn, response: Any) -> bool:
         """Ask hooks whether the agent may stop; if not, set the messages that send it back to work."""

@@ -121,15 +121,15 @@ class BoathookPlugin(BasePlugin):
                 raise
         text, run = _read_text(user_message), invocation.run
         try:
-            begun = await run.aprompt(text)
-            begun.raise_refusal()
+            prompt_outcome = await run.aprompt(text)
+            prompt_outcome.raise_refusal()
         except BaseException as error:
             await self._end_invocation(invocation_context, error)
             raise
-        if begun.context.prompt == text:
+        if prompt_outcome.context.prompt == text:
             return None
         others = [part for part in user_message.parts or () if not part.text]
-        return types.Content(role=user_message.role, parts=[types.Part(text=begun.context.prompt), *others])
+        return types.Content(role=user_message.role, parts=[types.Part(text=prompt_outcome.context.prompt), *others])
 
     async def _show_results(
         self, invocation: _Invocation, context: InvocationContext, message: types.Content

@@ -74,19 +74,19 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
         place = graph_runs.find_place(get_config())
         others = (turn.attachment for turn in graph_runs.list_turns(place.graph))
         self._attachment.refuse_shared_hooks(others, "pass BoathookMiddleware once")
-        _, begun = await graph_runs.start_turn(flow_of, place, self._attachment, prompt, tells_end=True)
-        if not begun.proceeds:
+        _, prompt_outcome = await graph_runs.start_turn(flow_of, place, self._attachment, prompt, tells_end=True)
+        if not prompt_outcome.proceeds:
             # The conversation goes on without what was refused.
             refused = [replace_message_text(message, "[This message was blocked by a hook.]") for message in messages]
-            return {"messages": [*refused, AIMessage(begun.reason)], "jump_to": "end"}
-        if begun.context.prompt == prompt:
+            return {"messages": [*refused, AIMessage(prompt_outcome.reason)], "jump_to": "end"}
+        if prompt_outcome.context.prompt == prompt:
             return None
         if not messages:
             raise BridgeError("a hook changed the prompt, but this run has no new message that could be changed")
         first, *rest = messages
         return {
             "messages": [
-                replace_message_text(first, begun.context.prompt),
+                replace_message_text(first, prompt_outcome.context.prompt),
                 *(replace_message_text(each, "") for each in rest),
             ]
         }
@@ -167,12 +167,12 @@ class BoathookMiddleware(AgentMiddleware[Any, Any, Any]):
             if is_paused or not messages:
                 # It goes on after a pause, perhaps in another process.
                 return ""
-            _, begun = await graph_runs.start_turn(flow_of, place, self._attachment, prompt, tells_end=True)
+            _, prompt_outcome = await graph_runs.start_turn(flow_of, place, self._attachment, prompt, tells_end=True)
         else:
-            begun = await turn.prompt(flow_of, prompt)
-        if begun.proceeds and begun.context.prompt != prompt:
+            prompt_outcome = await turn.prompt(flow_of, prompt)
+        if prompt_outcome.proceeds and prompt_outcome.context.prompt != prompt:
             raise BridgeError("a hook changed the prompt, but another middleware has jumped to the model already")
-        return begun.reason
+        return prompt_outcome.reason
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Call a tool with its hooks around it."""
@@ -255,7 +255,7 @@ class GuardedToolNode(ToolNode):
         turn = graph_runs.find_turn(config, self._attachment.hooks)
         if turn is None:
             turn = await self._begin_turn(flow_of, config, given)
-        if turn.begun is not None and not turn.tells_end:
+        if turn.prompt_future is not None and not turn.tells_end:
             _check_prompt(turn, await turn.wait_for_prompt(flow_of))
         run = turn.run
         questions = questions_by_run.setdefault(run, {})
@@ -336,10 +336,10 @@ class GuardedToolNode(ToolNode):
         return [*output, added if any(isinstance(each, list) for each in output) else {self._messages_key: added}]
 
 
-def _check_prompt(turn: GraphTurn, begun: RunOutcome[ExecutionContext]) -> None:
+def _check_prompt(turn: GraphTurn, prompt_outcome: RunOutcome[ExecutionContext]) -> None:
     """Raise an error if hooks refused or changed the prompt of a graph: every call of it does."""
-    begun.raise_refusal()
-    if begun.context.prompt != turn.text:
+    prompt_outcome.raise_refusal()
+    if prompt_outcome.context.prompt != turn.text:
         raise BridgeError(
             "a hook changed the prompt, but a ToolNode sees it only after the model. Use create_agent with "
             "BoathookMiddleware, or remove the hook"

@@ -33,7 +33,7 @@ _CHECKPOINTER = "__pregel_checkpointer"
 _Pause = GraphInterrupt | GraphDrained
 FlowOf = Callable[[AgentRun], RunFlow]
 # What hooks said of a prompt; None if one of them failed.
-PromptOutcome = Future[RunOutcome[ExecutionContext] | None]
+PromptFuture = Future[RunOutcome[ExecutionContext] | None]
 SYNC_FLOW: FlowOf = attrgetter("sync_flow")
 ASYNC_FLOW: FlowOf = attrgetter("async_flow")
 
@@ -70,30 +70,32 @@ class GraphTurn:
     tells_end: bool
     is_paused: bool = False
     # Calls that are made at once wait for it: none may proceed before hooks have decided. None if there was no prompt.
-    begun: PromptOutcome | None = None
+    prompt_future: PromptFuture | None = None
     text: str = ""
     # The model was not asked, so that there is no stop to ask hooks about.
     is_refused: bool = False
 
     async def prompt(self, flow_of: FlowOf, text: str) -> RunOutcome[ExecutionContext]:
         """Ask hooks about the prompt of this turn."""
-        begun: RunOutcome[ExecutionContext] | None = None
+        prompt_outcome: RunOutcome[ExecutionContext] | None = None
         token, self.text = _deciding_turn.set(self), text
         try:
-            begun = await flow_of(self.run).prompt(text)
-            self.is_refused = not begun.proceeds
-            return begun
+            prompt_outcome = await flow_of(self.run).prompt(text)
+            self.is_refused = not prompt_outcome.proceeds
+            return prompt_outcome
         finally:
             _deciding_turn.reset(token)
-            if self.begun is not None and not self.begun.done():
-                self.begun.set_result(begun)
+            if self.prompt_future is not None and not self.prompt_future.done():
+                self.prompt_future.set_result(prompt_outcome)
 
     async def wait_for_prompt(self, flow_of: FlowOf) -> RunOutcome[ExecutionContext]:
         """Return what hooks said of the prompt, which another call has asked about."""
-        begun = None if self.begun is None else await wait_for_prompt_outcome(flow_of, self.begun)
-        if begun is None:
+        prompt_outcome = (
+            None if self.prompt_future is None else await wait_for_prompt_outcome(flow_of, self.prompt_future)
+        )
+        if prompt_outcome is None:
             raise BridgeError("a hook failed, so that hooks have not decided about the prompt of this run")
-        return begun
+        return prompt_outcome
 
 
 # The turn whose prompt hooks decide about: an agent that a hook runs cannot wait for that.
@@ -183,15 +185,15 @@ class GraphRuns(BaseCallbackHandler):
                 place = self._leave_other_session(place)
                 turn = self._turns.get(place.graph, {}).get(id(attachment.hooks))
                 session = self._sessions.get(place.root)
-                begun = None if session is None else session.first.begun
-                if turn is None and (begun is None or begun.done()):
+                prompt_future = None if session is None else session.first.prompt_future
+                if turn is None and (prompt_future is None or prompt_future.done()):
                     turn = self.begin_turn(place, attachment, tells_end=tells_end, task=prompt)
-                    turn.begun = Future()
+                    turn.prompt_future = Future()
                     break
             if turn is not None:
                 return turn, await turn.wait_for_prompt(flow_of)
-            if begun is not None:
-                await wait_for_prompt_outcome(flow_of, begun)
+            if prompt_future is not None:
+                await wait_for_prompt_outcome(flow_of, prompt_future)
         return turn, await turn.prompt(flow_of, prompt)
 
     def _leave_other_session(self, place: GraphPlace) -> GraphPlace:
@@ -374,11 +376,11 @@ def find_turn(config: Mapping[str, Any], attachment: Attachment) -> GraphTurn:
     return graph_runs.begin_turn(graph_runs.find_place(config), attachment, tells_end=True, task=None)
 
 
-async def wait_for_prompt_outcome(flow_of: FlowOf, begun: PromptOutcome) -> RunOutcome[ExecutionContext] | None:
+async def wait_for_prompt_outcome(flow_of: FlowOf, prompt_future: PromptFuture) -> RunOutcome[ExecutionContext] | None:
     """Wait until hooks have decided about the prompt of another call."""
-    if not begun.done() and flow_of is ASYNC_FLOW:
+    if not prompt_future.done() and flow_of is ASYNC_FLOW:
         # Shielded, because others wait for it, too.
-        return await asyncio.shield(asyncio.wrap_future(begun))
-    if not begun.done() and is_in_loop():
+        return await asyncio.shield(asyncio.wrap_future(prompt_future))
+    if not prompt_future.done() and is_in_loop():
         raise BridgeError("a plain call would block this event loop, in which hooks still decide: use `ainvoke`")
-    return begun.result()
+    return prompt_future.result()

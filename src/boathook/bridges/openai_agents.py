@@ -489,9 +489,11 @@ class _GuardedRun:
             self.asked_calls.update(_read_call_id(item) for item in prompt.get_interruptions())
             return prompt
         text = _read_prompt(prompt)
-        begun = await self.run.aprompt(text)
-        begun.raise_refusal()
-        return prompt if begun.context.prompt == text else _replace_prompt(prompt, begun.context.prompt)
+        prompt_outcome = await self.run.aprompt(text)
+        prompt_outcome.raise_refusal()
+        return (
+            prompt if prompt_outcome.context.prompt == text else _replace_prompt(prompt, prompt_outcome.context.prompt)
+        )
 
     async def find_next(self, result: RunResultBase, options: dict[str, Any]) -> Any:
         """Return the input that sends the agent back to work, or None if its run is over."""

@@ -160,13 +160,13 @@ class Guarded(AbstractCapability[Any]):
     async def _begin_turn(self, prompt: Any) -> str | None:
         """Begin the turn; return the prompt as hooks left it, None if they did not change it."""
         run, text = self.run, _read_prompt(prompt)
-        begun = await run.aprompt(text)
-        begun.raise_stop()
-        if not begun.proceeds and run.subagent is not None:
+        prompt_outcome = await run.aprompt(text)
+        prompt_outcome.raise_stop()
+        if not prompt_outcome.proceeds and run.subagent is not None:
             # A tool in which a subagent was blocked has failed; the model of its caller reads why.
-            raise ToolFailed(begun.reason)
-        begun.raise_refusal()
-        return None if begun.context.prompt == text else begun.context.prompt
+            raise ToolFailed(prompt_outcome.reason)
+        prompt_outcome.raise_refusal()
+        return None if prompt_outcome.context.prompt == text else prompt_outcome.context.prompt
 
     # Requests to the model.
 

@@ -156,12 +156,12 @@ class BoathookHooks(HookProvider):
 
     async def _begin_turn(self, run: AgentRun, event: BeforeInvocationEvent) -> None:
         prompt = _read_prompt(event.messages or event.agent.messages)
-        begun = await run.aprompt(prompt)
-        if not begun.proceeds:
-            event.cancel = begun.reason
-        elif begun.context.prompt != prompt:
-            event.messages = _replace_prompt(event.messages or [], begun.context.prompt)
-        if begun.proceeds and event.messages:
+        prompt_outcome = await run.aprompt(prompt)
+        if not prompt_outcome.proceeds:
+            event.cancel = prompt_outcome.reason
+        elif prompt_outcome.context.prompt != prompt:
+            event.messages = _replace_prompt(event.messages or [], prompt_outcome.context.prompt)
+        if prompt_outcome.proceeds and event.messages:
             event.messages[-1]["content"] += [{"text": text} for text in run.take_context()]
 
     def _open_run(self, agent: Agent, run: AgentRun | None) -> AgentRun:
