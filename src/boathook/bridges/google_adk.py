@@ -25,6 +25,7 @@ from boathook.bridges.attachment import (
     note_call,
     require_version,
 )
+from boathook.bridges.prompt_messages import join_texts
 from boathook.bridges.used_answers import used_answers
 from boathook.errors import Blocked, BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
@@ -454,7 +455,7 @@ def _find_call(context: InvocationContext, call_id: str) -> types.FunctionCall |
 def _read_text(content: types.Content | None) -> str:
     """Return the texts of a message, without what the model only thought."""
     parts = content.parts or [] if content is not None else []
-    return "\n".join(part.text for part in parts if part.text and not part.thought)
+    return join_texts(part.text or "" for part in parts if not part.thought)
 
 
 def _list_unguarded(request: LlmRequest, agent: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, Unpack, get_type_hints
 
 from boathook.bridges.attachment import Attachment, BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.prompt_messages import find_prompts, join_texts, replace_prompts
 from boathook.bridges.used_answers import UsedAnswers
 from boathook.core.hashing import hexdigest
 from boathook.core.json_text import dumps
@@ -566,16 +567,15 @@ def _read_id(item: Any) -> Any:
 
 def _find_prompts(items: Any) -> list[int]:
     """Return where the new messages of the person are at the end of an input; the last one before if there are none."""
-    found = [at for at, item in enumerate(items) if item.get("role") == "user"]
-    others = [at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer")]
-    return [at for at in found if not others or at > others[-1]] or found[-1:]
+    roles = ("user", "system", "developer")
+    return find_prompts(items, lambda item: item.get("role") == "user", lambda item: item.get("role") not in roles)
 
 
 def _read_prompt(prompt: Any) -> str:
     """Return the texts of the last messages of the person."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(filter(None, (_read_content(prompt[at].get("content")) for at in _find_prompts(prompt))))
+    return join_texts(_read_content(prompt[at].get("content")) for at in _find_prompts(prompt))
 
 
 def _read_content(content: Any) -> str:
@@ -588,19 +588,15 @@ def _replace_prompt(prompt: Any, text: str) -> Any:
     """Return the input with another text in the last messages of the person; images and files stay."""
     if isinstance(prompt, str):
         return text
-    found, items = _find_prompts(prompt), [*prompt]
-    for at in reversed(found):
-        new_text = text if at == found[0] else ""
-        content = _replace_content(items[at]["content"], new_text)
-        items[at : at + 1] = [{**items[at], "content": content}] if content else []
-    return items
+    return replace_prompts(prompt, _find_prompts(prompt), text, _replace_text)
 
 
-def _replace_content(content: Any, text: str) -> Any:
-    if isinstance(content, str):
-        return text
-    others = [part for part in content if "text" not in part]
-    return [{"type": "input_text", "text": text}, *others] if text else others
+def _replace_text(item: Any, text: str | None) -> Any:
+    content: Any = text
+    if not isinstance(item["content"], str):
+        others = [part for part in item["content"] if "text" not in part]
+        content = [{"type": "input_text", "text": text}, *others] if text else others
+    return {**item, "content": content} if content else None
 
 
 class _GuardedResult(RunResult):

@@ -23,6 +23,7 @@ from boathook.bridges.attachment import (
     find_caller,
     require_version,
 )
+from boathook.bridges.prompt_messages import join_texts
 from boathook.bridges.used_answers import used_answers
 from boathook.core.json_text import is_same_json
 from boathook.errors import BridgeError
@@ -441,7 +442,7 @@ def _read_prompt(prompt: Any) -> str:
     """Return the texts of a prompt, which may have images and files between them."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
-    return "\n".join(filter(None, map(_read_text, prompt)))
+    return join_texts(map(_read_text, prompt))
 
 
 def _read_text(part: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from boathook.bridges.attachment import BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.prompt_messages import find_prompts, join_texts, replace_prompts
 from boathook.bridges.used_answers import used_answers
 from boathook.core.hashing import hexdigest
 from boathook.errors import BridgeError
@@ -405,26 +406,26 @@ def _read_text(message: Any) -> str:
 
 def _find_prompts(messages: list[Any]) -> list[int]:
     """Return where the new messages of the person are: those after the last one of the model, or the last one before."""
-    found = [at for at, message in enumerate(messages) if message["role"] == "user"]
-    others = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
-    return [at for at in found if not others or at > others[-1]] or found[-1:]
+    return find_prompts(messages, lambda each: each["role"] == "user", lambda each: each["role"] == "assistant")
 
 
 def _read_prompt(messages: list[Any]) -> str:
     """Return the texts of the person's last messages."""
-    return "\n".join(filter(None, (_read_text(messages[at]) for at in _find_prompts(messages))))
+    return join_texts(_read_text(messages[at]) for at in _find_prompts(messages))
 
 
 def _replace_prompt(messages: list[Any], text: str) -> list[Any]:
     """Return messages with another text in the last ones of the person; images and files stay."""
-    found, changed = _find_prompts(messages), [*messages]
-    if not found:
+    places = _find_prompts(messages)
+    if not places:
         raise BridgeError("a hook changed the prompt, but this invocation has no new message that could be changed")
-    for at in reversed(found):
-        others = [block for block in messages[at]["content"] if "text" not in block]
-        content = [{"text": text}, *others] if at == found[0] else others
-        changed[at : at + 1] = [{**messages[at], "content": content}] if content else []
-    return changed
+    return replace_prompts(messages, places, text, _replace_text)
+
+
+def _replace_text(message: Any, text: str | None) -> Any:
+    others = [block for block in message["content"] if "text" not in block]
+    content = others if text is None else [{"text": text}, *others]
+    return {**message, "content": content} if content else None
 
 
 def _name_question(call: ToolCall, token: str = "") -> str:
