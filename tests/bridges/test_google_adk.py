@@ -436,6 +436,20 @@ def play_own_question(hooks: Hooks, *, is_allowed: bool) -> list[str]:
     return events
 
 
+def test_an_approval_counts_once_if_two_tasks_go_on_at_once(hooks: Hooks) -> None:
+    ran.clear()
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    runner = make_runner(make_agent((call_bash("git push"),), "done", "done again"), BoathookPlugin(hooks))
+
+    async def play() -> None:
+        paused = await GoogleAdk().run_async(runner, "go")
+        answers = Answers(paused, {each.call_id: True for each in paused.approvals})
+        await asyncio.gather(*(GoogleAdk().run_async(runner, answers) for _ in range(2)))
+
+    asyncio.run(asyncio.wait_for(play(), PATIENCE))
+    assert ran == ["git push"]
+
+
 def test_a_tool_that_asks_itself_is_asked_about_once(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: Outcome.ask("may it?"))
     events = play_own_question(hooks, is_allowed=True)

@@ -23,7 +23,8 @@ from langgraph.types import Command, Send, interrupt
 
 from boathook import Blocked, Hooks, Outcome, Stopped
 from boathook.bridges.attachment import attach, enter_call, find_caller
-from boathook.bridges.langchain import BoathookMiddleware, _add_texts, _find_prompt, guard_tools
+from boathook.bridges.langchain import BoathookMiddleware, guard_tools
+from boathook.bridges.langchain_calls import add_texts, find_prompt_messages
 from boathook.errors import BridgeError
 from tests.bridges.adapter import Call, Script
 from tests.bridges.adapters.langchain import ScriptedModel
@@ -156,6 +157,55 @@ def test_a_run_goes_on_in_another_process_and_the_person_is_not_asked_again():
     assert second.build().invoke(Command(resume=APPROVE), THREAD)["messages"][-1].text == "done"
     assert second.ran == ["ls"]
     assert second.events == ["post-agent-turn", "post-session"]
+
+
+@pytest.mark.parametrize("build", [Scene.build, Scene.build_graph], ids=["agent", "ToolNode"])
+def test_an_approval_counts_once_if_a_checkpoint_goes_on_twice(build: Any):
+    scene = Scene((call_bash("git push"),), "done", "done again", saver=InMemorySaver())
+    scene.hooks.before_tool(ask)
+    agent = build(scene)
+    agent.invoke({"messages": "go"}, THREAD)
+    paused = agent.get_state(THREAD).config
+    assert agent.invoke(Command(resume=APPROVE), THREAD)["messages"][-1].text == "done"
+    asked = agent.invoke(Command(resume=APPROVE), paused)
+    assert [each.value["action_requests"][0]["id"] for each in asked["__interrupt__"]] == ["call-1"]
+    assert scene.ran == ["git push"]
+    # A new answer to the question, which was asked again.
+    assert agent.invoke(Command(resume=APPROVE), paused)["messages"][-1].text == "done again"
+    assert scene.ran == ["git push", "git push"]
+
+
+def test_an_approval_counts_once_if_two_tasks_go_on_at_once():
+    scene = Scene((call_bash("git push"),), "done", "done again", saver=InMemorySaver())
+    scene.hooks.before_tool(ask)
+    agent = scene.build()
+
+    async def play() -> None:
+        await agent.ainvoke({"messages": "go"}, THREAD)
+        await asyncio.gather(*(agent.ainvoke(Command(resume=APPROVE), THREAD) for _ in range(2)))
+
+    asyncio.run(play())
+    assert scene.ran == ["git push"]
+
+
+def test_the_answer_to_an_interrupt_of_the_tool_does_not_answer_a_question_of_changed_hooks():
+    @tool
+    def deploy(target: str) -> str:
+        """Deploy."""
+        return f"deployed with {interrupt('how?')}"
+
+    scene = Scene((Call("deploy", {"target": "prod"}),), "done", saver=InMemorySaver(), tools=[deploy])
+    scene.hooks.before_tool(ask)
+    agent = scene.build()
+    agent.invoke({"messages": "go"}, THREAD)
+    assert agent.invoke(Command(resume=APPROVE), THREAD)["__interrupt__"][0].value == "how?"
+    scene.hooks.before_tool(lambda context: None)
+    # It would be an answer to the question of a hook, too.
+    asked = agent.invoke(Command(resume=True), THREAD)["__interrupt__"]
+    assert asked[0].value["action_requests"][0]["description"] == "is that fine?"
+    assert agent.invoke(Command(resume=APPROVE), THREAD)["__interrupt__"][0].value == "how?"
+    assert agent.invoke(Command(resume="care"), THREAD)["messages"][-1].text == "done"
+    assert scene.script.requests[-1][-1].text == "deployed with care"
 
 
 def test_a_new_prompt_in_place_of_an_answer_is_a_new_turn_of_the_same_session():
@@ -514,7 +564,7 @@ def test_of_two_questions_at_once_each_gets_its_own_answer_in_a_tool_node():
 
 
 def test_a_tool_node_without_questions_does_not_write_its_calls_as_json(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("boathook.bridges.langchain._make_question_key", pytest.fail)
+    monkeypatch.setattr("boathook.bridges.langchain.make_question_key", pytest.fail)
     scene = Scene((call_bash("one", "a"), call_bash("two", "b")), "done", saver=InMemorySaver())
     assert invoke(scene.build_graph(), config=THREAD) == "done"
     # The node runs its calls in threads.
@@ -595,7 +645,7 @@ def test_context_never_comes_between_the_results_of_calls_that_are_sent_one_by_o
 
 def test_context_is_a_block_of_a_result_of_blocks():
     message = ToolMessage([{"type": "text", "text": "ran"}], tool_call_id="a")
-    assert _add_texts(message, ["one", "two"]).content == [
+    assert add_texts(message, ["one", "two"]).content == [
         {"type": "text", "text": text} for text in ("ran", "one", "two")
     ]
 
@@ -856,9 +906,9 @@ def test_the_prompt_is_looked_for_once_in_a_turn_because_a_conversation_may_be_l
 
     def find_prompt(messages: Any) -> Any:
         searched.append(len(messages))
-        return _find_prompt(messages)
+        return find_prompt_messages(messages)
 
-    monkeypatch.setattr("boathook.bridges.langchain._find_prompt", find_prompt)
+    monkeypatch.setattr("boathook.bridges.langchain.find_prompt_messages", find_prompt)
     assert invoke(scene.build()) == "done"
     assert len(scene.script.requests) == 6
     assert searched == [1]

@@ -339,6 +339,23 @@ def test_an_approval_counts_once_if_a_result_goes_on_twice(hooks: Hooks) -> None
     assert "no person can be asked" in find_results(agent)["call-1"]
 
 
+@pytest.mark.parametrize("order", [("stored", "stored"), ("stored", "kept"), ("kept", "stored")])
+def test_an_approval_in_a_state_that_was_stored_counts_once(hooks: Hooks, order: tuple[str, str]) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("is that fine?"))
+    agent = guard(make_agent((call_bash("git push"),), "done", "done"), hooks)
+
+    async def go_on_twice() -> None:
+        kept = answer_all((await Runner.run(agent, "go")).to_state())
+        stored = kept.to_string()
+        for each in order:
+            state = kept if each == "kept" else await RunState.from_string(agent, stored)
+            assert (await Runner.run(agent, state)).final_output == "done"
+
+    asyncio.run(go_on_twice())
+    assert ran == ["git push"]
+    assert "no person can be asked" in find_results(agent)["call-1"]
+
+
 def test_an_approval_of_all_calls_does_not_answer_the_question_about_another_call(hooks: Hooks) -> None:
     hooks.before_tool(lambda context: None if context.args["command"] == "ls" else Outcome.ask("is that fine?"))
     calls = (call_bash("git push", "a"),), (call_bash("rm", "b"), call_bash("ls", "c")), "done"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,6 +166,27 @@ def test_hooks_look_again_if_another_capability_changed_the_arguments_in_place(h
     run_agent(script, Guarded(hooks), InPlaceRewriter(), tools=stage.tools)
     assert stage.ran == []
     assert "rm is not allowed here" in find_result(script)
+
+
+class LookAlike(AbstractCapability[Any]):
+    """A capability that puts another object with the same text in the place of an argument."""
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {"path": str(args["path"])}
+
+
+def test_hooks_look_again_if_another_capability_put_in_an_argument_that_looks_the_same(hooks: Hooks) -> None:
+    seen: list[Any] = []
+    hooks.before_tool(lambda context: seen.append(context.args["path"]))
+
+    def read(path: Path) -> str:
+        return f"read {path}"
+
+    script = Script((Call("read", {"path": "notes.txt"}),), "done")
+    run_agent(script, Guarded(hooks), LookAlike(), tools=[read])
+    assert seen == [Path("notes.txt"), "notes.txt"]
 
 
 # Output functions
@@ -333,6 +355,44 @@ def test_an_approval_counts_once(hooks: Hooks, is_parallel: bool) -> None:
     assert stage.ran == ["git push"]
     read = [message.text for request in script.requests for message in request]
     assert any("it counts once" in text for text in read)
+
+
+def test_an_approval_counts_once_if_two_agents_go_on_with_it(hooks: Hooks) -> None:
+    hooks.before_tool(lambda context: Outcome.ask("sure?"))
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    agent, paused = pause(hooks, stage)
+    other, _ = pause(hooks, stage)
+    results = DeferredToolResults(approvals={"call-1": True})
+    for each in (agent, other):
+        asyncio.run(each.run(message_history=paused.all_messages(), deferred_tool_results=results))
+    assert stage.ran == ["git push"]
+
+
+def test_an_agent_with_other_names_does_not_go_on_with_the_run_of_another_one(
+    hooks: Hooks, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+
+    @hooks.before_tool
+    def ask(context: ToolContext) -> Outcome:
+        asked.append(name := context.naming.tool if context.naming is not None else "")
+        return Outcome.ask(f"may {name} run?")
+
+    stage = Stage(PydanticAI(), "sync", is_attached=True)
+    moves = (call_bash("git push"),), "done"
+    options: dict[str, Any] = {"tools": stage.tools, "output_type": [str, DeferredToolRequests]}
+    lax, strict = (
+        Agent(make_model(Script(*each)), capabilities=[Guarded(hooks, names={"bash": name})], **options)
+        for each, name in ((moves, "Shell"), (("done",), "ReadFile"))
+    )
+    first = asyncio.run(lax.run("go"))
+    answer = DeferredToolResults(approvals={"call-1": True})
+    second = asyncio.run(strict.run(message_history=first.all_messages(), deferred_tool_results=answer))
+    assert second.output.metadata["call-1"]["reason"] == "may ReadFile run?"
+    assert (asked, stage.ran) == (["Shell", "ReadFile"], [])
+    assert "does not count" in caplog.text
+    last = asyncio.run(strict.run(message_history=second.all_messages(), deferred_tool_results=answer))
+    assert (last.output, stage.ran) == ("done", ["git push"])
 
 
 def test_hooks_see_the_dependencies_of_the_request_that_goes_on(hooks: Hooks) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from strands import Agent, tool
 from strands.hooks import AfterInvocationEvent, BeforeToolCallEvent, HookProvider, HookRegistry
 from strands.middleware import ExecuteToolStage, InvokeModelStage
 from strands.multiagent import GraphBuilder, Swarm
+from strands.session import FileSessionManager
 
 from boathook import Hooks, Outcome
 from boathook.bridges.attachment import attach, enter_call
@@ -114,6 +116,23 @@ def test_a_hook_that_raises_lets_nothing_run():
     assert read(scene.build()("go")) == "done"
     assert scene.ran == []
     assert "broken" in scene.script.requests[-1][-1].text
+
+
+def test_an_answer_counts_once_for_agents_that_are_restored_from_one_session(tmp_path: Path):
+    scene = Scene((call_bash("git push"),), "done", "done")
+    scene.hooks.before_tool(ask)
+
+    def restore() -> Agent:
+        return scene.build(session_manager=FileSessionManager("s1", storage_dir=str(tmp_path)), agent_id="main")
+
+    result = restore()("go")
+    restored = [restore(), restore()]
+    last = [agent(answer(result, True)) for agent in restored]
+    assert scene.ran == ["git push"]
+    assert [each.stop_reason for each in last] == ["end_turn", "interrupt"]
+    # A new answer to the question, which was asked again.
+    assert read(restored[1](answer(last[1], True))) == "done"
+    assert scene.ran == ["git push", "git push"]
 
 
 @pytest.mark.parametrize("commands", [("rm", "ls"), ("ls", "rm")])

@@ -660,6 +660,35 @@ def test_a_guarded_function_in_another_call_or_with_other_arguments_asks_hooks()
     assert len(added_calls) == 1
 
 
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_a_decision_about_a_call_counts_for_one_guarded_function_in_its_operation(is_loop):
+    hooks, other = Hooks(), Hooks()
+    calls = listening(hooks)
+    other.include(hooks)
+
+    def write(path):
+        return path
+
+    # Twice guarded, but one call.
+    write = other.guard(hooks.guard(write))
+
+    @hooks.guard(name="write")
+    async def awrite(path):
+        return [write(path), write(path)]
+
+    async def operate(call):
+        return [await awrite(**call.args), await awrite(**call.args)]
+
+    call = ToolCall("write", {"path": "a"})
+    if is_loop:
+        asyncio.run(other.run().atool(call, operate))
+        # The call itself, the second one in its operation, and in both the second one of these.
+        assert len(calls) == 4
+    else:
+        other.run().tool(call, lambda call: [write(**call.args), write(**call.args)])
+        assert len(calls) == 2
+
+
 def test_hooks_after_an_operation_may_call_a_guarded_function_of_the_same_name():
     hooks = Hooks()
     write = make_write(hooks)

@@ -181,23 +181,28 @@ class _GuardedAgent(AgentMiddleware):
     async def _open(self, context: AgentContext) -> _GuardedTurn:
         """Return the turn that waits for this answer, or a new one."""
         session_id = context.session.session_id if context.session is not None else ""
-        waiting = self._waiting.pop(session_id, None)
-        if waiting is not None:
-            # A subagent whose caller has ended meanwhile gets a new run.
-            if _has_answers(context.messages) and waiting.run.is_session_open:
-                return waiting
+        waiting, has_answers = self._waiting.pop(session_id, None), _has_answers(context.messages)
+        run = self._attachment.find_waiting_run(session_id) if has_answers and session_id else None
+        if run is not None:
+            return waiting if waiting is not None and waiting.run is run else _GuardedTurn(self._attachment, run)
+        if waiting is not None and not has_answers:
             # A new prompt came instead of an answer.
             await waiting.run.acancel()
+        run = self._make_run(context, session_id)
+        if has_answers and session_id:
+            self._attachment.refuse_other_answers(run, session_id)
+        return _GuardedTurn(self._attachment, run)
+
+    def _make_run(self, context: AgentContext, session_id: str) -> AgentRun:
         caller = find_caller()
         if caller is not None:
             name = str(context.agent.name or "agent")
             child = self._attachment.make_child(caller, name, state=context)
             # The framework does not pass on the questions of an agent in a tool.
             child.can_ask = False
-            return _GuardedTurn(self._attachment, child)
+            return child
         # Only a session keeps the question for the answer.
-        run = self._attachment.make_run(session_id, state=context, can_ask=context.session is not None)
-        return _GuardedTurn(self._attachment, run)
+        return self._attachment.make_run(session_id, state=context, can_ask=context.session is not None)
 
     async def _begin(self, context: AgentContext, turn: _GuardedTurn) -> None:
         prompts = _find_prompts(context.messages)
@@ -206,18 +211,18 @@ class _GuardedAgent(AgentMiddleware):
             return
         prompts = prompts or [message for message in context.messages[-1:] if message.text]
         text = "\n".join(message.text for message in prompts)
-        begun = await turn.run.aprompt(text)
-        begun.raise_refusal()
-        if begun.context.prompt != text:
-            _replace_prompts(context, prompts, begun.context.prompt)
+        prompt_outcome = await turn.run.aprompt(text)
+        prompt_outcome.raise_refusal()
+        if prompt_outcome.context.prompt != text:
+            _replace_prompts(context, prompts, prompt_outcome.context.prompt)
 
     async def _find_next(self, context: AgentContext, turn: _GuardedTurn, response: Any) -> bool:
         """Ask hooks whether the agent may stop; if not, set the messages that send it back to work."""
         run = turn.run
         run.raise_stop()
         if response.user_input_requests:
-            run.suspend()
             if context.session is not None:
+                self._attachment.suspend(run, context.session.session_id)
                 self._waiting[context.session.session_id] = turn
                 while len(self._waiting) > _MAX_WAITING_TURNS:
                     self._waiting.popitem(last=False)

@@ -12,18 +12,21 @@ from importlib import metadata
 from typing import Any, TypedDict
 
 from boathook.core.hook import ARMED
+from boathook.core.json_text import dumps
 from boathook.core.near_words import ask_if_meant, find_near_word, is_typing_error
 from boathook.engine import Engine
 from boathook.errors import BridgeError, ConfigError
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.hooks import Hooks
+from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.matching import list_exact_names
 from boathook.inprocess.name_map import NameMap
 from boathook.inprocess.run_outcome import ToolOutcome
 from boathook.inprocess.stack import Stack
 from boathook.system.extras import suggest_packages
+from boathook.system.locations import current_dir, make_absolute
 
 _MAX_CHECKED_TOOLS = 256
 _NOWHERE = ("pre-context-compact", "post-context-compact", "notification")
@@ -99,6 +102,43 @@ class Attachment:
         child = parent.child(name, task, **fields)
         child.stack, child.name_map = self.hooks.stack, self.name_map
         return child
+
+    @property
+    def options_key(self) -> str:
+        """Return a text that differs if any option does that a run has from its bridge."""
+        folder = make_absolute(self.work_dir) if self.work_dir else current_dir()
+        return dumps(
+            to_json_value([self.framework, self.names, self.arguments, self.session_id, folder]), sort_keys=True
+        )
+
+    def is_same(self, other: Attachment) -> bool:
+        """Whether runs of both have the same hooks, names and folder."""
+        return self is other or (self.hooks is other.hooks and self.options_key == other.options_key)
+
+    def suspend(self, run: AgentRun, key: str) -> None:
+        """Keep a run that waits for a person. Only a bridge with the same hooks and the same options finds it by the key."""
+        run.suspend(_make_own_key(self, key))
+        run.suspend(_make_shared_key(self, key))
+
+    def find_waiting_run(self, key: str) -> AgentRun | None:
+        """Return the run that waits under a key; None if it has other hooks than this attachment has now."""
+        run = self.hooks.find_run(_make_own_key(self, key))
+        return run if run is not None and run.stack.is_same(self.hooks.stack) else None
+
+    def has_waiting_run(self, key: str) -> bool:
+        """Whether a run of this attachment waits under a key, also if it has earlier hooks."""
+        return self.hooks.find_run(_make_own_key(self, key)) is not None
+
+    def refuse_other_answers(self, run: AgentRun, key: str) -> None:
+        """Let a new run ask again if another one waits under the key: a person has answered the questions of other hooks."""
+        stale = self.hooks.find_run(_make_own_key(self, key))
+        other = stale or self.hooks.find_run(_make_shared_key(self, key))
+        if other is None or other is run:
+            return
+        run.must_ask_again = True
+        if stale is not None:
+            # The new run goes on in its session.
+            stale.forget_waiting()
 
     def check_names(self, tools: Iterable[str]) -> None:
         """Raise BridgeError if names=, arguments= or match= has a mistake, now that the tools of an agent are known.
@@ -198,6 +238,14 @@ class Attachment:
         if names:
             message = f"{self.framework} runs these tools where no hook can see them: {', '.join(names)}"
             raise BridgeError(message, fix="remove them, or accept it with allow_unguarded=True")
+
+
+def _make_own_key(attachment: Attachment, key: str) -> str:
+    return f"{attachment.options_key} {key}"
+
+
+def _make_shared_key(attachment: Attachment, key: str) -> str:
+    return f"{attachment.framework} {key}"
 
 
 def attach(

@@ -363,14 +363,14 @@ class _Guard:
     async def _on_prompt(self, session: _CliSession, given: _Json) -> _Json:
         run, text = session.run, str(given.get("prompt") or "")
         self._forget_calls(run)
-        begun = await run.aprompt(text)
-        if not begun.proceeds:
+        prompt_outcome = await run.aprompt(text)
+        if not prompt_outcome.proceeds:
             return {
                 "decision": "block",
-                "reason": begun.reason,
-                **(_make_stop(begun.reason) if begun.is_stopped else {}),
+                "reason": prompt_outcome.reason,
+                **(_make_stop(prompt_outcome.reason) if prompt_outcome.is_stopped else {}),
             }
-        if begun.context.prompt != text:
+        if prompt_outcome.context.prompt != text:
             raise BridgeError(
                 "a hook changed the prompt, but claude-agent-sdk cannot send another one", fix="add context instead"
             )
@@ -433,10 +433,10 @@ class _Guard:
         name, task = str(call.args.get("subagent_type") or _DEFAULT_AGENT), str(call.args.get("prompt") or "")
         child = session.run.child(name, task)
         session.begun_children.pop(call.id, None)
-        begun = await child.aprompt(task)
-        if begun.proceeds:
+        prompt_outcome = await child.aprompt(task)
+        if prompt_outcome.proceeds:
             session.begun_children[call.id] = child
-        return begun
+        return prompt_outcome
 
     async def _on_subagent(self, session: _CliSession, given: _Json) -> _Json:
         child = session.take_begun_child(given)
@@ -445,13 +445,13 @@ class _Guard:
             return _make_context("SubagentStart", child)
         # No call that we know started it.
         run = session.find_run(given)
-        begun = await run.aprompt(run.task)
-        if begun.is_stopped:
-            return _make_stop(begun.reason)
-        if not begun.proceeds:
+        prompt_outcome = await run.aprompt(run.task)
+        if prompt_outcome.is_stopped:
+            return _make_stop(prompt_outcome.reason)
+        if not prompt_outcome.proceeds:
             # The program cannot be kept from starting it, but from everything that it wants to do.
-            session.refused[given["agent_id"]] = begun.reason
-            run.add_context(f"Do nothing and end at once: {begun.reason}")
+            session.refused[given["agent_id"]] = prompt_outcome.reason
+            run.add_context(f"Do nothing and end at once: {prompt_outcome.reason}")
         return _make_context("SubagentStart", run)
 
     async def _on_subagent_stop(self, session: _CliSession, given: _Json) -> _Json:
@@ -478,10 +478,13 @@ class _Guard:
             return {**_make_stop(outcome.reason), **_make_denial(outcome.reason)}
         if not outcome.proceeds and outcome.ask is None:
             return _make_denial(outcome.reason)
-        begun = await self._begin_subagent(session, outcome.call)
-        if begun is not None and not begun.proceeds:
+        prompt_outcome = await self._begin_subagent(session, outcome.call)
+        if prompt_outcome is not None and not prompt_outcome.proceeds:
             run.finish_call(call.id)
-            return {**(_make_stop(begun.reason) if begun.is_stopped else {}), **_make_denial(begun.reason)}
+            return {
+                **(_make_stop(prompt_outcome.reason) if prompt_outcome.is_stopped else {}),
+                **_make_denial(prompt_outcome.reason),
+            }
         token = outcome.ask.token if outcome.ask is not None else ""
         self._calls[call.id] = _OpenCall(session, run, call, outcome.call, token)
         return _make_permission(outcome, call)
@@ -518,9 +521,11 @@ class _Guard:
         if not outcome.proceeds:
             opened.session.begun_children.pop(opened.made.id, None)
             return PermissionResultDeny(message=outcome.reason, interrupt=outcome.is_stopped)
-        begun = await self._begin_subagent(opened.session, _move_call(outcome.call, call.id)) if is_changed else None
-        if begun is not None and not begun.proceeds:
-            return PermissionResultDeny(message=begun.reason, interrupt=begun.is_stopped)
+        prompt_outcome = (
+            await self._begin_subagent(opened.session, _move_call(outcome.call, call.id)) if is_changed else None
+        )
+        if prompt_outcome is not None and not prompt_outcome.proceeds:
+            return PermissionResultDeny(message=prompt_outcome.reason, interrupt=prompt_outcome.is_stopped)
         opened.left = outcome.call
         return dataclasses.replace(answer, updated_input=to_json_value(outcome.call.args))
 
@@ -541,8 +546,8 @@ class _Guard:
                 _move_call(call, f"{call.id}, changed"), can_ask=False
             )
             if outcome.proceeds:
-                begun = await self._begin_subagent(session, _move_call(decided.call, call.id))
-                outcome = outcome if begun is None else begun
+                prompt_outcome = await self._begin_subagent(session, _move_call(decided.call, call.id))
+                outcome = outcome if prompt_outcome is None else prompt_outcome
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001
             return _refuse_input(event, self._note_failure(event, error), is_stopped=True)
         if not outcome.proceeds:

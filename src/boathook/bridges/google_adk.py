@@ -25,8 +25,11 @@ from boathook.bridges.attachment import (
     note_call,
     require_version,
 )
+from boathook.bridges.prompt_messages import join_texts
+from boathook.bridges.used_answers import used_answers
 from boathook.errors import Blocked, BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
+from boathook.inprocess.call_memory import ANSWER_IS_USED
 from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import RunOutcome, ToolOutcome
@@ -119,15 +122,15 @@ class BoathookPlugin(BasePlugin):
                 raise
         text, run = _read_text(user_message), invocation.run
         try:
-            begun = await run.aprompt(text)
-            begun.raise_refusal()
+            prompt_outcome = await run.aprompt(text)
+            prompt_outcome.raise_refusal()
         except BaseException as error:
             await self._end_invocation(invocation_context, error)
             raise
-        if begun.context.prompt == text:
+        if prompt_outcome.context.prompt == text:
             return None
         others = [part for part in user_message.parts or () if not part.text]
-        return types.Content(role=user_message.role, parts=[types.Part(text=begun.context.prompt), *others])
+        return types.Content(role=user_message.role, parts=[types.Part(text=prompt_outcome.context.prompt), *others])
 
     async def _show_results(
         self, invocation: _Invocation, context: InvocationContext, message: types.Content
@@ -184,7 +187,7 @@ class BoathookPlugin(BasePlugin):
         if known is not None:
             return known
         parent, key = find_caller(), _make_key(context)
-        run = self._attachment.hooks.find_run(key)
+        waiting = run = self._attachment.find_waiting_run(key)
         if run is None and parent is not None:
             name = context.agent.name if context.agent is not None else "agent"
             run = self._attachment.make_child(parent, name, _read_text(context.user_content), state=context)
@@ -194,6 +197,8 @@ class BoathookPlugin(BasePlugin):
             model = getattr(context.agent, "model", "")
             fields = {"model": model if isinstance(model, str) else "", "can_ask": True, "state": context}
             run = self._attachment.make_run(context.session.id, **fields)
+        if waiting is None:
+            self._attachment.refuse_other_answers(run, key)
         task = asyncio.current_task()
         opened = self._invocations[key] = _Invocation(run, task)
         if task is not None:
@@ -221,7 +226,7 @@ class BoathookPlugin(BasePlugin):
         run = invocation.run
         if invocation.is_waiting and run.subagent is None:
             self._invocations.pop(_make_key(invocation_context), None)
-            run.suspend(_make_key(invocation_context))
+            self._attachment.suspend(run, _make_key(invocation_context))
             return
         try:
             if not invocation.may_stop and run.is_turn_open:
@@ -341,6 +346,14 @@ class BoathookPlugin(BasePlugin):
         call, confirmation = ToolCall(tool.name, {**tool_args}, call_id), tool_context.tool_confirmation
         # A tool that is a node of a workflow cannot wait for the answer to a plugin's question.
         can_ask = None if tool_context.node is None else False
+        if confirmation is not None and run.must_ask_again:
+            # ADK asks once about a call.
+            can_ask = False
+        if confirmation is not None and confirmation.confirmed:
+            # Several resumptions at once may have the same answer.
+            key = _make_key(tool_context.get_invocation_context())
+            if not used_answers.use("google-adk", key, call_id):
+                return {"error": ANSWER_IS_USED}
         if confirmation is not None:
             run.answer_call(call, is_allowed=confirmation.confirmed)
         if not (confirmation is not None and confirmation.confirmed) and await _asks_itself(
@@ -442,7 +455,7 @@ def _find_call(context: InvocationContext, call_id: str) -> types.FunctionCall |
 def _read_text(content: types.Content | None) -> str:
     """Return the texts of a message, without what the model only thought."""
     parts = content.parts or [] if content is not None else []
-    return "\n".join(part.text for part in parts if part.text and not part.thought)
+    return join_texts(part.text or "" for part in parts if not part.thought)
 
 
 def _list_unguarded(request: LlmRequest, agent: Any) -> Iterator[str]:

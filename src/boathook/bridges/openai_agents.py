@@ -21,6 +21,10 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, Unpack, get_type_hints
 
 from boathook.bridges.attachment import Attachment, BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.prompt_messages import find_prompts, join_texts, replace_prompts
+from boathook.bridges.used_answers import UsedAnswers
+from boathook.core.hashing import hexdigest
+from boathook.core.json_text import dumps
 from boathook.errors import BridgeError, Stopped
 from boathook.inprocess.agent_run import AgentRun
 from boathook.inprocess.hooks import Hooks
@@ -44,6 +48,8 @@ _AgentT = TypeVar("_AgentT", bound=Agent[Any])
 # Where the state of a run that waits for a person has the run of its hooks.
 _WAITING = "boathook_waiting_run"
 _MAX_QUESTIONS = 1024
+# The answers that were used, by the hooks that asked.
+_used_answers: weakref.WeakKeyDictionary[Hooks, UsedAnswers] = weakref.WeakKeyDictionary()
 # Agents that `guard` was given: they are not guarded themselves.
 _given_agents: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
@@ -302,9 +308,7 @@ class _GuardedTool:
         state = _find_running()
         call = ToolCall(self.tool.name, _read_args(text), context.tool_call_id)
         # Not an approval of all calls of a tool: a person saw only the questions about the calls before.
-        is_asked = call.id in state.asked_calls and call.id not in state.used_answers
-        if is_asked and self._is_approved(context):
-            state.used_answers.add(call.id)
+        if call.id in state.asked_calls and self._is_approved(context) and state.use_answer(call.id):
             state.run.answer_call(call, is_allowed=True)
         described: list[Any] = []
 
@@ -316,7 +320,7 @@ class _GuardedTool:
             outcome = await state.call_hooks(state.run.atool(call, operate, can_ask=False, passes=(_NestedRunWaits,)))
         except _NestedRunWaits as waits:
             # The SDK makes the same call again.
-            state.used_answers.discard(call.id)
+            state.give_answer_back(call.id)
             return waits.output
         state.check_stop(outcome)
         return self._read_outcome(state, outcome, described)
@@ -381,14 +385,13 @@ def _write_args(args: Mapping[str, Any]) -> str:
 class _GuardedRun:
     """One run of a guarded agent: the run of its hooks, and the texts that they added to the conversation."""
 
-    def __init__(
-        self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any], used_answers: set[str] | None = None
-    ) -> None:
+    def __init__(self, guard_of_run: _Guard, run: AgentRun, options: Mapping[str, Any]) -> None:
         self.guard, self.run = guard_of_run, run
         # Calls whose approval was used: the SDK goes on from the same result any number of times.
-        self.used_answers: set[str] = set() if used_answers is None else used_answers
-        # Calls that a person was asked about.
+        self.used_answers: set[str] = set()
+        # Calls that a person was asked about, and what the conversation was then: a state may be stored, and go on many times.
         self.asked_calls: set[str] = set()
+        self._place, self._is_stored = "", False
         self.user_filter: Any = None
         # What hooks raised, which the SDK wraps in an error of its own.
         self.error: Exception | None = None
@@ -396,6 +399,39 @@ class _GuardedRun:
         server = ("conversation_id", "previous_response_id", "auto_previous_response_id")
         self._is_kept_by_server = any(options.get(name) for name in server)
         self._added: list[tuple[int, Any]] = []
+
+    def is_for(self, guard_of_run: _Guard) -> bool:
+        """Whether this run waits for answers, and has the hooks of a guard as they are now."""
+        return self.guard is guard_of_run and self.run.is_session_open and not self._has_other_hooks(guard_of_run)
+
+    def _has_other_hooks(self, guard_of_run: _Guard) -> bool:
+        mine, theirs = self.guard.attachment, guard_of_run.attachment
+        return not mine.is_same(theirs) or not self.run.stack.is_same(theirs.hooks.stack)
+
+    def take_over(self, earlier: _GuardedRun) -> None:
+        """Go on where another run waited: what it used of the person's answers is used, and those for other hooks do not count."""
+        # The same set, because the earlier run may go on as well.
+        self.used_answers = earlier.used_answers
+        is_open, is_of_same = earlier.run.is_session_open, earlier.guard.attachment.hooks is self.guard.attachment.hooks
+        if is_open and is_of_same and earlier._has_other_hooks(self.guard):
+            self.run.must_ask_again = True
+
+    def use_answer(self, call_id: str) -> bool:
+        """Use up a person's approval of a call; False if it was used already."""
+        by_place = _find_used_answers(self.guard)
+        # Two conversations may be the same in all; states in memory are kept apart by their runs.
+        kinds = ("stored", "known") if self._is_stored else ("stored",)
+        if call_id in self.used_answers or any(by_place.has(self._place, call_id, kind) for kind in kinds):
+            return False
+        self.used_answers.add(call_id)
+        by_place.use(self._place, call_id, "stored" if self._is_stored else "known")
+        return True
+
+    def give_answer_back(self, call_id: str) -> None:
+        """Let an approval count once more: the SDK makes the same call again."""
+        self.used_answers.discard(call_id)
+        for kind in ("stored", "known"):
+            _find_used_answers(self.guard).give_back(self._place, call_id, kind)
 
     async def call_hooks(self, outcome: Any) -> Any:
         """Await an event; an error of a hook ends the run as it is."""
@@ -450,12 +486,15 @@ class _GuardedRun:
         """Begin the turn, and return the prompt as hooks left it; raises Blocked or Stopped."""
         if isinstance(prompt, RunState):
             self.run.resume()
+            self._place, self._is_stored = _make_place(prompt), _WAITING not in prompt.__dict__
             self.asked_calls.update(_read_call_id(item) for item in prompt.get_interruptions())
             return prompt
         text = _read_prompt(prompt)
-        begun = await self.run.aprompt(text)
-        begun.raise_refusal()
-        return prompt if begun.context.prompt == text else _replace_prompt(prompt, begun.context.prompt)
+        prompt_outcome = await self.run.aprompt(text)
+        prompt_outcome.raise_refusal()
+        return (
+            prompt if prompt_outcome.context.prompt == text else _replace_prompt(prompt, prompt_outcome.context.prompt)
+        )
 
     async def find_next(self, result: RunResultBase, options: dict[str, Any]) -> Any:
         """Return the input that sends the agent back to work, or None if its run is over."""
@@ -509,18 +548,34 @@ def _find_running() -> _GuardedRun:
     return state
 
 
+def _find_used_answers(guard_of_run: _Guard) -> UsedAnswers:
+    """Return the answers that agents with the same hooks have used: ids of calls are not unique everywhere."""
+    return _used_answers.setdefault(guard_of_run.attachment.hooks, UsedAnswers())
+
+
+def _make_place(state: RunState[Any]) -> str:
+    """Return what a conversation keeps when its state is stored: the first input, and the ids of all that came after."""
+    responses = [(each.response_id, [_read_id(item) for item in each.output]) for each in state._model_responses]
+    trace_id = getattr(state._trace_state, "trace_id", None)
+    return hexdigest(dumps(to_json_value([state._original_input, responses, trace_id])).encode("utf-8", "replace"))
+
+
+def _read_id(item: Any) -> Any:
+    fields = item if isinstance(item, Mapping) else vars(item)
+    return fields.get("call_id") or fields.get("id")
+
+
 def _find_prompts(items: Any) -> list[int]:
     """Return where the new messages of the person are at the end of an input; the last one before if there are none."""
-    found = [at for at, item in enumerate(items) if item.get("role") == "user"]
-    others = [at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer")]
-    return [at for at in found if not others or at > others[-1]] or found[-1:]
+    roles = ("user", "system", "developer")
+    return find_prompts(items, lambda item: item.get("role") == "user", lambda item: item.get("role") not in roles)
 
 
 def _read_prompt(prompt: Any) -> str:
     """Return the texts of the last messages of the person."""
     if isinstance(prompt, str):
         return prompt
-    return "\n".join(filter(None, (_read_content(prompt[at].get("content")) for at in _find_prompts(prompt))))
+    return join_texts(_read_content(prompt[at].get("content")) for at in _find_prompts(prompt))
 
 
 def _read_content(content: Any) -> str:
@@ -533,19 +588,15 @@ def _replace_prompt(prompt: Any, text: str) -> Any:
     """Return the input with another text in the last messages of the person; images and files stay."""
     if isinstance(prompt, str):
         return text
-    found, items = _find_prompts(prompt), [*prompt]
-    for at in reversed(found):
-        new_text = text if at == found[0] else ""
-        content = _replace_content(items[at]["content"], new_text)
-        items[at : at + 1] = [{**items[at], "content": content}] if content else []
-    return items
+    return replace_prompts(prompt, _find_prompts(prompt), text, _replace_text)
 
 
-def _replace_content(content: Any, text: str) -> Any:
-    if isinstance(content, str):
-        return text
-    others = [part for part in content if "text" not in part]
-    return [{"type": "input_text", "text": text}, *others] if text else others
+def _replace_text(item: Any, text: str | None) -> Any:
+    content: Any = text
+    if not isinstance(item["content"], str):
+        others = [part for part in item["content"] if "text" not in part]
+        content = [{"type": "input_text", "text": text}, *others] if text else others
+    return {**item, "content": content} if content else None
 
 
 class _GuardedResult(RunResult):
@@ -583,12 +634,9 @@ class _GuardedRunner(AgentRunner):
             return None
         agent = found.guard_agent(agent)
         waiting = prompt.__dict__.get(_WAITING) if isinstance(prompt, RunState) else None
-        used_answers: set[str] | None = None
-        if isinstance(waiting, _GuardedRun) and waiting.guard is found:
-            if waiting.run.is_session_open:
-                return agent, waiting
-            # It went on and ended, and goes on from the same place once more.
-            used_answers = waiting.used_answers
+        waiting = waiting if isinstance(waiting, _GuardedRun) else None
+        if waiting is not None and waiting.is_for(found):
+            return agent, waiting
         context = options.get("context")
         # An agent as a tool gets the context of its caller in a wrapper.
         state = context.context if isinstance(context, RunContextWrapper) else context
@@ -597,7 +645,10 @@ class _GuardedRunner(AgentRunner):
         else:
             model = _describe_model(agent, options)
             run = found.attachment.make_run(_find_session_id(options), state=state, model=model)
-        return agent, _GuardedRun(found, run, options, used_answers)
+        opened = _GuardedRun(found, run, options)
+        if waiting is not None:
+            opened.take_over(waiting)
+        return agent, opened
 
     async def run(self, starting_agent: Any, input: Any, **kwargs: Any) -> RunResult:  # noqa: A002
         """Run an agent with the events of its run around it."""

@@ -23,6 +23,8 @@ from boathook.bridges.attachment import (
     find_caller,
     require_version,
 )
+from boathook.bridges.prompt_messages import join_texts
+from boathook.bridges.used_answers import used_answers
 from boathook.core.json_text import is_same_json
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
@@ -31,6 +33,7 @@ from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.operations import ToolCall
 from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.same_values import to_comparable
 
 require_version("pydantic-ai-slim", "2.66", before="3", extra="pydantic-ai")
 
@@ -57,7 +60,6 @@ _TOOL_SEARCH = "tool_search"
 # The last node of `run_stream`, which is not public.
 _END_OF_STREAM = "SetFinalResult"
 _NO_SECOND_REQUEST = "a hook refused the stop ({}), but `run_stream` has given out the answer already and cannot go on"
-_MAX_USED_ANSWERS = 1024
 _OTHER_WAYS = "use `run`, `run_stream_events` or `iter`, which can"
 
 
@@ -76,13 +78,11 @@ class Guarded(AbstractCapability[Any]):
             raise BridgeError("the agent has the class Guarded, not an instance of it", fix="capabilities=[Guarded()]")
         self._attachment: Attachment = attach("pydantic-ai", hooks, **options)
         self._run: AgentRun | None = None
-        # Calls whose approval was used, of all runs: the framework takes the same results of deferred calls any number of times.
-        self._used_answers: dict[tuple[str, str], None] = {}
         # The functions of this run that make its output; to list them takes a while, and they stay the same.
         self._output_names: list[str] | None = None
         # The prompt as hooks left it, if they changed it.
         self._new_prompt: Any = None
-        # For each call that is being made, the arguments as hooks left them, as JSON: another capability may change them in place.
+        # For each call that is being made, the arguments as hooks left them: another capability may change them in place.
         self._decided_args: dict[str, Any] = {}
         # Calls that tools deferred in this run, and whose results hooks have not seen: another capability may bring these at once.
         self._deferred_calls: dict[str, ToolCall] = {}
@@ -131,7 +131,7 @@ class Guarded(AbstractCapability[Any]):
                 self._new_prompt = None if changed is None else _replace_text(ctx.prompt, changed)
             result: AgentRunResult[Any] = await handler()
             if isinstance(result.output, DeferredToolRequests):
-                run.suspend(str(ctx.conversation_id))
+                self._attachment.suspend(run, str(ctx.conversation_id))
                 return result
             await run.aend_turn(str(result.output))
         except BaseException as error:
@@ -143,7 +143,7 @@ class Guarded(AbstractCapability[Any]):
     def _open_run(self, ctx: RunContext[Any]) -> AgentRun:
         """Return the run that waits for approvals in this conversation, that of a subagent, or a new one."""
         conversation, parent = str(ctx.conversation_id), find_caller()
-        waiting = self._attachment.hooks.find_run(conversation)
+        waiting = self._attachment.find_waiting_run(conversation)
         if waiting is not None:
             # The program may go on in another request, with other dependencies.
             waiting.state = ctx
@@ -155,18 +155,19 @@ class Guarded(AbstractCapability[Any]):
         else:
             fields = {"model": ctx.model.model_name, "can_ask": _can_ask(ctx), "state": ctx}
             run = self._attachment.make_run(conversation, **fields)
+        self._attachment.refuse_other_answers(run, conversation)
         return run
 
     async def _begin_turn(self, prompt: Any) -> str | None:
         """Begin the turn; return the prompt as hooks left it, None if they did not change it."""
         run, text = self.run, _read_prompt(prompt)
-        begun = await run.aprompt(text)
-        begun.raise_stop()
-        if not begun.proceeds and run.subagent is not None:
+        prompt_outcome = await run.aprompt(text)
+        prompt_outcome.raise_stop()
+        if not prompt_outcome.proceeds and run.subagent is not None:
             # A tool in which a subagent was blocked has failed; the model of its caller reads why.
-            raise ToolFailed(begun.reason)
-        begun.raise_refusal()
-        return None if begun.context.prompt == text else begun.context.prompt
+            raise ToolFailed(prompt_outcome.reason)
+        prompt_outcome.raise_refusal()
+        return None if prompt_outcome.context.prompt == text else prompt_outcome.context.prompt
 
     # Requests to the model.
 
@@ -277,29 +278,24 @@ class Guarded(AbstractCapability[Any]):
 
         made = ToolCall(call.tool_name, _read_args(tool_def, args), call.tool_call_id)
         # A tool that needs approval itself was asked about without the question of a hook.
-        key = (str(ctx.conversation_id), call.tool_call_id)
+        key = ("pydantic-ai", str(ctx.conversation_id), call.tool_call_id)
         if ctx.tool_call_approved and (run.find_question(made) or tool_def.kind != "unapproved"):
-            self._use_answer(key)
+            # The framework takes the same results of deferred calls any number of times.
+            if not used_answers.use(*key):
+                raise ToolFailed(ANSWER_IS_USED)
             run.answer_call(made, is_allowed=True)
         try:
             return self._read_outcome(await run.atool(made, execute, passes=(ApprovalRequired, CallDeferred)))
         except ApprovalRequired:
             # A new question, so a new answer.
-            self._used_answers.pop(key, None)
+            used_answers.give_back(*key)
             raise
         except CallDeferred:
             self._deferred_calls[call.tool_call_id] = made
             raise
 
-    def _use_answer(self, key: tuple[str, str]) -> None:
-        if key in self._used_answers:
-            raise ToolFailed(ANSWER_IS_USED)
-        self._used_answers[key] = None
-        while len(self._used_answers) > _MAX_USED_ANSWERS:
-            del self._used_answers[next(iter(self._used_answers))]
-
     async def _call_handler(self, call_id: str, final: Any, handler: Any) -> Any:
-        self._decided_args[call_id] = to_json_value(final)
+        self._decided_args[call_id] = to_comparable(final)
         try:
             with enter_call(self.run):
                 return await handler(final)
@@ -307,7 +303,7 @@ class Guarded(AbstractCapability[Any]):
             self._decided_args.pop(call_id, None)
 
     def _is_decided(self, call_id: str, value: Any) -> bool:
-        return call_id in self._decided_args and is_same_json(self._decided_args[call_id], to_json_value(value))
+        return call_id in self._decided_args and is_same_json(self._decided_args[call_id], to_comparable(value))
 
     def _read_outcome(self, outcome: ToolOutcome) -> Any:
         if outcome.ask is not None:
@@ -446,7 +442,7 @@ def _read_prompt(prompt: Any) -> str:
     """Return the texts of a prompt, which may have images and files between them."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
-    return "\n".join(filter(None, map(_read_text, prompt)))
+    return join_texts(map(_read_text, prompt))
 
 
 def _read_text(part: Any) -> str:

@@ -16,6 +16,8 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from boathook.bridges.attachment import BridgeOptions, attach, enter_call, find_caller, require_version
+from boathook.bridges.prompt_messages import find_prompts, join_texts, replace_prompts
+from boathook.bridges.used_answers import used_answers
 from boathook.core.hashing import hexdigest
 from boathook.errors import BridgeError
 from boathook.inprocess.agent_run import AgentRun
@@ -23,7 +25,7 @@ from boathook.inprocess.hooks import Hooks
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import LOGGER
 from boathook.inprocess.operations import ToolCall
-from boathook.inprocess.run_outcome import ToolOutcome
+from boathook.inprocess.run_outcome import AskRequest, ToolOutcome
 
 require_version("strands-agents", "1.62", before="2", extra="strands-agents")
 
@@ -155,25 +157,28 @@ class BoathookHooks(HookProvider):
 
     async def _begin_turn(self, run: AgentRun, event: BeforeInvocationEvent) -> None:
         prompt = _read_prompt(event.messages or event.agent.messages)
-        begun = await run.aprompt(prompt)
-        if not begun.proceeds:
-            event.cancel = begun.reason
-        elif begun.context.prompt != prompt:
-            event.messages = _replace_prompt(event.messages or [], begun.context.prompt)
-        if begun.proceeds and event.messages:
+        prompt_outcome = await run.aprompt(prompt)
+        if not prompt_outcome.proceeds:
+            event.cancel = prompt_outcome.reason
+        elif prompt_outcome.context.prompt != prompt:
+            event.messages = _replace_prompt(event.messages or [], prompt_outcome.context.prompt)
+        if prompt_outcome.proceeds and event.messages:
             event.messages[-1]["content"] += [{"text": text} for text in run.take_context()]
 
     def _open_run(self, agent: Agent, run: AgentRun | None) -> AgentRun:
         """Return the run that waits for answers or has another turn, that of a subagent, or a new one."""
         caller = find_caller()
-        waiting = self._attachment.hooks.find_run(_make_place(agent))
+        waiting = self._attachment.find_waiting_run(_make_place(agent))
         if waiting is not None:
             return waiting.resume()
         if run is not None and run.is_session_open:
             return run
         if caller is not None:
-            return self._attachment.make_child(caller, agent.name or "agent")
-        return self._attachment.make_run(agent.session_id)
+            run = self._attachment.make_child(caller, agent.name or "agent")
+        else:
+            run = self._attachment.make_run(agent.session_id)
+        self._attachment.refuse_other_answers(run, _make_place(agent))
+        return run
 
     async def _on_end(self, event: AfterInvocationEvent) -> None:
         run = self._find_run(event.agent, event.invocation_state)
@@ -205,7 +210,7 @@ class BoathookHooks(HookProvider):
         if error is not None:
             await run.aend(error=error)
         elif reason in ("interrupt", "checkpoint"):
-            run.suspend(_make_place(event.agent))
+            self._attachment.suspend(run, _make_place(event.agent))
         elif reason == "cancelled":
             await run.acancel()
         else:
@@ -312,20 +317,27 @@ class _GuardedCall:
         try:
             outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
             while outcome.ask is not None:
-                question = {
-                    "tool": call.name,
-                    "args": to_json_value(outcome.ask.call.args),
-                    "reason": outcome.ask.reason,
-                }
-                reason = {**question, "call_id": call.id}
-                answer = self._context.interrupt(_name_question(outcome.ask.call), reason=reason).response
-                self._run.answer(outcome.ask.token, _read_answer(answer))
+                self._run.answer(outcome.ask.token, _read_answer(self._ask_person(outcome.ask)))
                 outcome = await self._run.atool(call, self._execute, can_ask=self._can_ask, passes=passes)
         except _NoResult:
             return None
         finally:
             self.events.put_nowait(None)
         return self._read_outcome(outcome)
+
+    def _ask_person(self, ask: AskRequest) -> Any:
+        """Return a person's answer, which counts once; raises InterruptException if there is none yet."""
+        call, agent = ask.call, self._context.agent
+        details = {"tool": call.name, "args": to_json_value(call.args), "reason": ask.reason, "call_id": call.id}
+        if self._run.must_ask_again:
+            # The answer to a question of other hooks has the name without a token.
+            self._run.report_other_answer(call)
+        else:
+            name = _name_question(call)
+            answer = self._context.interrupt(name, reason=details).response
+            if used_answers.use("strands-agents", _make_place(agent, of_session=True), name, call.id):
+                return answer
+        return self._context.interrupt(_name_question(call, ask.token), reason=details).response
 
     async def _execute(self, call: ToolCall) -> Any:
         context = self._context
@@ -394,31 +406,31 @@ def _read_text(message: Any) -> str:
 
 def _find_prompts(messages: list[Any]) -> list[int]:
     """Return where the new messages of the person are: those after the last one of the model, or the last one before."""
-    found = [at for at, message in enumerate(messages) if message["role"] == "user"]
-    others = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
-    return [at for at in found if not others or at > others[-1]] or found[-1:]
+    return find_prompts(messages, lambda each: each["role"] == "user", lambda each: each["role"] == "assistant")
 
 
 def _read_prompt(messages: list[Any]) -> str:
     """Return the texts of the person's last messages."""
-    return "\n".join(filter(None, (_read_text(messages[at]) for at in _find_prompts(messages))))
+    return join_texts(_read_text(messages[at]) for at in _find_prompts(messages))
 
 
 def _replace_prompt(messages: list[Any], text: str) -> list[Any]:
     """Return messages with another text in the last ones of the person; images and files stay."""
-    found, changed = _find_prompts(messages), [*messages]
-    if not found:
+    places = _find_prompts(messages)
+    if not places:
         raise BridgeError("a hook changed the prompt, but this invocation has no new message that could be changed")
-    for at in reversed(found):
-        others = [block for block in messages[at]["content"] if "text" not in block]
-        content = [{"text": text}, *others] if at == found[0] else others
-        changed[at : at + 1] = [{**messages[at], "content": content}] if content else []
-    return changed
+    return replace_prompts(messages, places, text, _replace_text)
 
 
-def _name_question(call: ToolCall) -> str:
+def _replace_text(message: Any, text: str | None) -> Any:
+    others = [block for block in message["content"] if "text" not in block]
+    content = others if text is None else [{"text": text}, *others]
+    return {**message, "content": content} if content else None
+
+
+def _name_question(call: ToolCall, token: str = "") -> str:
     """Return a name that no other call has: a model may give one id to two calls, and strands would give both one answer."""
-    text = json.dumps([call.name, to_json_value(call.args)], sort_keys=True)
+    text = json.dumps([call.name, to_json_value(call.args), *filter(None, [token])], sort_keys=True)
     return f"{_QUESTION} {hexdigest(text.encode())}"
 
 
@@ -437,8 +449,10 @@ def _list_ids(messages: list[Any], kind: str) -> set[str]:
     return {block[kind]["toolUseId"] for message in messages for block in message["content"] if kind in block}
 
 
-def _make_place(agent: Agent) -> str:
-    return f"strands {agent.session_id} {agent.agent_id} {id(agent)}"
+def _make_place(agent: Any, *, of_session: bool = False) -> str:
+    """Return what finds an agent again, or any agent that goes on in the same session."""
+    place = f"strands {agent.session_id} {agent.agent_id}"
+    return place if of_session else f"{place} {id(agent)}"
 
 
 def _describe_hosted_tool(tool: Any) -> str:

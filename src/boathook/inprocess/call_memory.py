@@ -11,6 +11,8 @@ from boathook.core.json_text import is_same_json
 from boathook.core.outcome import Outcome
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.json_values import to_json_value
+from boathook.inprocess.read_only import freeze_arguments
+from boathook.inprocess.same_values import is_same_input, to_comparable
 
 if TYPE_CHECKING:
     from boathook.core.verdict import Run
@@ -34,8 +36,9 @@ class CallMemory:
     """The decisions about one call. `can_ask` if the host asks a person itself, and comes again with `permission`."""
 
     def __init__(self, name: str, args: Mapping[str, Any], *, can_ask: bool = False) -> None:
-        self.name, self.args, self.can_ask = name, to_json_value(args), can_ask
-        self.given_args = args
+        self.name, self.can_ask = name, can_ask
+        # As they are now: whoever makes the call may change its own objects later.
+        self.given_args, self._args = freeze_arguments(args), to_comparable(args)
         self.permission: bool | None = None
         # What the person said in addition, and the token of the question.
         self.comment = self.token = ""
@@ -53,12 +56,16 @@ class CallMemory:
 
     def is_about(self, name: str, args: Mapping[str, Any]) -> bool:
         """Whether this is the same call: a person's answer about one input says nothing about another."""
-        return name == self.name and is_same_json(self.args, to_json_value(args))
+        return name == self.name and is_same_json(self._args, to_comparable(args))
+
+    def looks_like(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether this may be the same call: a framework may make the objects of its arguments again."""
+        return name == self.name and is_same_json(to_json_value(self.given_args), to_json_value(args))
 
     def is_asked(self, name: str, args: Mapping[str, Any]) -> bool:
         """Whether this is the call of the question, as hooks had changed it by then."""
         asked = None if self.asked is None else self.asked.context.args
-        return asked is not None and name == self.name and is_same_json(to_json_value(asked), to_json_value(args))
+        return asked is not None and name == self.name and is_same_input(asked, args)
 
     def settle(self, *, is_allowed: bool, comment: str) -> None:
         """Note a person's answer; the token of the question counts no more."""
@@ -99,8 +106,7 @@ class _Decision:
     after: ToolContext
 
     def saw(self, context: ToolContext) -> bool:
-        is_same = context.args is self.before.args
-        return is_same or is_same_json(to_json_value(self.before.args), to_json_value(context.args))
+        return is_same_input(self.before.args, context.args)
 
     def apply_to(self, context: ToolContext) -> ToolContext:
         """Return the context with what the step changed then; everything else stays as it is now."""

@@ -19,6 +19,7 @@ from boathook.inprocess.hook_records import HookWatch, make_answer_verdict
 from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import Layer
 from boathook.inprocess.operations import close_coroutine
+from boathook.inprocess.same_values import to_comparable
 from boathook.inprocess.threads import make_late_error
 
 if TYPE_CHECKING:
@@ -224,12 +225,12 @@ class ChainRun:
 
     def _note_allow(self, opinion: Outcome, context: Context) -> None:
         if opinion.decision == Decision.ALLOW and isinstance(context, ToolContext):
-            self._allowed_input = to_json_value(context.args)
+            self._allowed_input = to_comparable(context.args)
 
     def _mark_allowed(self, context: Context, outcome: Outcome) -> Context:
         if outcome.decision != Decision.ALLOW or not isinstance(context, ToolContext) or context.is_allowed:
             return context
-        is_same = self._allowed_input is not None and is_same_json(self._allowed_input, to_json_value(context.args))
+        is_same = self._allowed_input is not None and is_same_json(self._allowed_input, to_comparable(context.args))
         return dataclasses.replace(context, is_allowed=True) if is_same else context
 
     async def _start_background(self, outcome: Outcome, context: Context) -> Context:

@@ -14,6 +14,7 @@ from boathook.core.verdict import Verdict
 from boathook.engine import Engine
 from boathook.errors import HookError
 from boathook.inprocess import threads
+from boathook.inprocess.cancellation import await_hook, count_cancellations, raise_caught_cancellation
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.layers import Layer
 from boathook.inprocess.threads import RunRest
@@ -115,15 +116,22 @@ class AsyncDriver:
         if not layer.is_async:
             # A thread, so that the hook does not block the loop.
             return await threads.call_on_thread(self, layer, context)
-        return await (layer.hook(context) if layer.timeout is None else threads.call_with_timeout(layer, context))
+        work = layer.hook(context) if layer.timeout is None else threads.call_with_timeout(layer, context)
+        return await await_hook(work)
 
     async def call_middleware(self, layer: Layer, context: Context, run_rest: RunRest) -> Any:
         # Sync middleware gets a thread, because it waits for the rest of the chain.
         if not layer.is_async:
             return await threads.call_on_thread(self, layer, context, run_rest)
+        count = count_cancellations()
+
+        async def go_on(changed: Any = None) -> Any:
+            await raise_caught_cancellation(count)
+            return await run_rest(changed)
+
         if layer.timeout is not None:
-            return await threads.call_with_timeout(layer, context, run_rest)
-        return await layer.hook(context, run_rest)
+            return await await_hook(threads.call_with_timeout(layer, context, go_on))
+        return await await_hook(layer.hook(context, go_on))
 
     async def process(
         self, stack: Stack, context: _ContextT, terminal: AsyncTerminal | None = None
@@ -150,7 +158,8 @@ class AsyncDriver:
         return await value if inspect.isawaitable(value) else value
 
     async def ask_person(self, ask: Ask, context: ToolContext, reason: str) -> Any:
-        return await self.resolve(ask(context, reason))
+        answer = ask(context, reason)
+        return await await_hook(answer) if inspect.isawaitable(answer) else answer
 
     async def run_in_context(self, variables: contextvars.Context, work: Coroutine[Any, Any, Any]) -> Any:
         return await asyncio.create_task(work, context=variables)

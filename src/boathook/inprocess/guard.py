@@ -9,23 +9,23 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from boathook.core.json_text import is_same_json
 from boathook.core.outcome import Decision, Outcome
 from boathook.errors import HookError
 from boathook.inprocess.contexts import ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
-from boathook.inprocess.json_values import to_json_value
 from boathook.inprocess.layers import is_async_callable
 from boathook.inprocess.operations import (
     DECIDED_CALL,
     DecidedCall,
     ToolCall,
+    hand_on_decision,
     log_messages,
     read_result,
     refuse_awaitable,
     run_tool,
 )
 from boathook.inprocess.run_outcome import make_tool_outcome
+from boathook.inprocess.same_values import is_same_input
 
 if TYPE_CHECKING:
     from boathook.inprocess.run_state import RunState
@@ -73,6 +73,7 @@ def wrap_tool(
 
 def _wrap_tool(guard: _Guard, tool: Callable[..., Any], tool_name: str) -> Callable[..., Any]:
     hooks, signature = guard.hooks, inspect.signature(tool)
+    take_decision = functools.partial(_take_decision, hooks, tool_name, signature)
 
     def call_tool(call: ToolCall) -> Any:
         bound = unbind_arguments(signature, call.args)
@@ -82,22 +83,21 @@ def _wrap_tool(guard: _Guard, tool: Callable[..., Any], tool_name: str) -> Calla
         call = ToolCall(tool_name, bind_arguments(signature, args, kwargs))
         return _run_guarded(driver, guard, call, call_tool)
 
-    def is_decided(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        decided = _find_decided_call(hooks.stack, tool_name)
-        return decided is not None and _has_arguments(decided.context, signature.bind(*args, **kwargs))
-
     if is_async_callable(tool):
 
         @functools.wraps(tool)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await (tool(*args, **kwargs) if is_decided(args, kwargs) else run(ASYNC, args, kwargs))
+            if decided := take_decision(args, kwargs):
+                with hand_on_decision(decided):
+                    return await tool(*args, **kwargs)
+            return await run(ASYNC, args, kwargs)
 
         return call_async
     if inspect.isasyncgenfunction(tool):
 
         @functools.wraps(tool)
         async def stream_async(*args: Any, **kwargs: Any) -> Any:
-            stream = tool(*args, **kwargs) if is_decided(args, kwargs) else await run(ASYNC, args, kwargs)
+            stream = tool(*args, **kwargs) if take_decision(args, kwargs) else await run(ASYNC, args, kwargs)
             if isinstance(stream, str):
                 yield stream
                 return
@@ -114,8 +114,9 @@ def _wrap_tool(guard: _Guard, tool: Callable[..., Any], tool_name: str) -> Calla
             found = tool(*args, **kwargs)
             refuse_awaitable(found, tool_name)
             return found
-        if is_decided(args, kwargs):
-            return tool(*args, **kwargs)
+        if decided := take_decision(args, kwargs):
+            with hand_on_decision(decided):
+                return tool(*args, **kwargs)
         result = run_sync(run(SYNC, args, kwargs))
         return iter((result,)) if is_stream and isinstance(result, str) else result
 
@@ -130,6 +131,16 @@ def _find_decided_call(stack: Stack, tool_name: str) -> DecidedCall | None:
     return decided if decided.stack.has_hooks_of(stack) else None
 
 
+def _take_decision(
+    hooks: HasHooks, tool_name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> DecidedCall | None:
+    """Use up the decision about a call of a tool with these arguments, and return it; None if there is none."""
+    decided = _find_decided_call(hooks.stack, tool_name)
+    if decided is None or not _has_arguments(decided.context, signature.bind(*args, **kwargs)):
+        return None
+    return decided if decided.use_up() else None
+
+
 def _has_arguments(context: ToolContext, bound: inspect.BoundArguments) -> bool:
     """Whether a function gets the arguments that hooks have decided about."""
     try:
@@ -139,7 +150,7 @@ def _has_arguments(context: ToolContext, bound: inspect.BoundArguments) -> bool:
         return False
     for each in (bound, decided):
         each.apply_defaults()
-    return is_same_json(to_json_value(bound.arguments), to_json_value(decided.arguments))
+    return is_same_input(bound.arguments, decided.arguments)
 
 
 async def _run_guarded(driver: Driver, guard: _Guard, call: ToolCall, operation: Callable[[ToolCall], Any]) -> Any:
@@ -165,8 +176,16 @@ async def _run_in_run(
     if run.refusal[0] >= Decision.BLOCK:
         # Hooks refused the session.
         return Outcome.block("\n".join(run.refusal[1])).replace(context=context)
+    turn = run.open_turn
     with run.keep_call_open():
-        outcome = await run_tool(driver, stack, context, operation, report=run.accept_stream)
+        outcome = await run_tool(
+            driver,
+            stack,
+            context,
+            operation,
+            report=run.accept_stream,
+            find_late_refusal=lambda: run.find_late_refusal(turn),
+        )
         run.accept(make_tool_outcome(outcome), context)
     return outcome
 

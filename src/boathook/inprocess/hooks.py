@@ -341,38 +341,38 @@ class Hooks(Generic[StateT]):
 
         Calls of guarded functions in the block belong to it. For all other events of an agent, use `run`.
         """
-        begun = _check_start(self._stack.process(_make_start(session, fields)))
-        run = self._make_session_run(begun)
+        start = _check_start(self._stack.process(_make_start(session, fields)))
+        run = self._make_session_run(start)
         error: BaseException | None = None
         try:
             with activate_run(run):
-                yield begun
+                yield start
         except BaseException as raised:
             error = raised
             raise
         finally:
-            self._stack.process(_make_end(begun, run, error))
+            self._stack.process(_make_end(start, run, error))
 
     @asynccontextmanager
     async def asession(
         self, session: str = "", /, **fields: Unpack[SessionFields[StateT]]
     ) -> AsyncIterator[SessionContext[StateT]]:
         """Do the same in an event loop."""
-        begun = _check_start(await self._stack.aprocess(_make_start(session, fields)))
-        run = self._make_session_run(begun)
+        start = _check_start(await self._stack.aprocess(_make_start(session, fields)))
+        run = self._make_session_run(start)
         error: BaseException | None = None
         try:
             with activate_run(run):
-                yield begun
+                yield start
         except BaseException as raised:
             error = raised
             raise
         finally:
-            await self._stack.aprocess(_make_end(begun, run, error))
+            await self._stack.aprocess(_make_end(start, run, error))
 
-    def _make_session_run(self, begun: SessionContext[StateT]) -> AgentRun[StateT]:
-        common: dict[str, Any] = {name: getattr(begun, name) for name in ("work_dir", "state", "metadata", "extra")}
-        return self.run(begun.session_id, **common)
+    def _make_session_run(self, start: SessionContext[StateT]) -> AgentRun[StateT]:
+        common: dict[str, Any] = {name: getattr(start, name) for name in ("work_dir", "state", "metadata", "extra")}
+        return self.run(start.session_id, **common)
 
 
 def _make_start(session_id: str, fields: SessionFields[StateT]) -> SessionContext[StateT]:
@@ -380,11 +380,11 @@ def _make_start(session_id: str, fields: SessionFields[StateT]) -> SessionContex
     return SessionContext.on_start(**given)
 
 
-def _make_end(begun: SessionContext, run: AgentRun[Any], error: BaseException | None) -> SessionContext:
-    common = {name: getattr(begun, name) for name in ("session_id", "work_dir", "state", "extra")}
+def _make_end(start: SessionContext, run: AgentRun[Any], error: BaseException | None) -> SessionContext:
+    common = {name: getattr(start, name) for name in ("session_id", "work_dir", "state", "extra")}
     common["metadata"] = run.metadata
     exit_reason = run.find_exit_reason(describe_end(error))
-    return SessionContext.on_end(model=begun.model, source=begun.source, exit_reason=exit_reason, **common)
+    return SessionContext.on_end(model=start.model, source=start.source, exit_reason=exit_reason, **common)
 
 
 def _check_start(outcome: Outcome[SessionContext]) -> SessionContext:

@@ -12,7 +12,7 @@ from boathook.core.json_text import MAX_DEPTH, dumps
 from boathook.inprocess.read_only import ReadOnlyDict
 
 # An event is around the value, and other engines may read it.
-_MAX_VALUE_DEPTH = MAX_DEPTH - 20
+MAX_VALUE_DEPTH = MAX_DEPTH - 20
 # Every reader accepts integers up to here; Python itself refuses to write very long ones.
 _MAX_INT_BITS = 2048
 
@@ -23,12 +23,14 @@ _KEY_TYPES = frozenset((str,))
 
 
 def to_json_value(value: Any) -> Any:
-    return dict(value) if type(value) in _FLAT_TYPES and _is_plain(value) else _convert(value, ())
+    return dict(value) if is_plain_input(value) else _convert(value, ())
 
 
-def _is_plain(values: dict[Any, Any]) -> bool:
-    """Whether it is JSON as it is: most inputs of tools are a few texts, and every call comes here."""
-    return _KEY_TYPES.issuperset(map(type, values)) and _PLAIN_TYPES.issuperset(map(type, values.values()))
+def is_plain_input(value: Any) -> bool:
+    """Whether it is a dict that is JSON as it is: most inputs of tools are a few texts, and every call comes here."""
+    if type(value) not in _FLAT_TYPES:
+        return False
+    return _KEY_TYPES.issuperset(map(type, value)) and _PLAIN_TYPES.issuperset(map(type, value.values()))
 
 
 def _convert(value: Any, parents: tuple[int, ...]) -> Any:
@@ -38,8 +40,8 @@ def _convert(value: Any, parents: tuple[int, ...]) -> Any:
         return value if value.bit_length() < _MAX_INT_BITS else hex(value)
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
-    if len(parents) == _MAX_VALUE_DEPTH:
-        return _describe(value)
+    if len(parents) == MAX_VALUE_DEPTH:
+        return describe_object(value)
     if id(value) in parents:
         return "…"
     parents = (*parents, id(value))
@@ -47,15 +49,15 @@ def _convert(value: Any, parents: tuple[int, ...]) -> Any:
         # Hooks are shown its bytes.
         value = bytes(value)
     if not isinstance(value, Mapping | list | tuple | set | frozenset | deque):
-        fields = _read_fields(value)
-        return _describe(value) if fields is value else _convert(fields, parents)
+        fields = read_fields(value)
+        return describe_object(value) if fields is value else _convert(fields, parents)
     if isinstance(value, Mapping):
         return _convert_mapping(value, parents)
     items = [_convert(item, parents) for item in value]
     return sorted(items, key=dumps) if isinstance(value, set | frozenset) else items
 
 
-def _read_fields(value: Any) -> Any:
+def read_fields(value: Any) -> Any:
     """Return the fields of a dataclass or a pydantic model, because a guard must see each of them; other values as they are."""
     kind = type(value)
     try:
@@ -83,7 +85,8 @@ def _convert_mapping(value: Mapping[Any, Any], parents: tuple[int, ...]) -> dict
     return converted
 
 
-def _describe(value: Any) -> str:
+def describe_object(value: Any) -> str:
+    """Return the text of an object that JSON cannot express."""
     try:
         return str(value)
     except Exception:  # noqa: BLE001  (some objects cannot be described)

@@ -13,6 +13,7 @@ from boathook.core.event import STOP_KINDS, EventKind
 from boathook.core.near_words import DID_YOU_MEAN, ask_if_meant
 from boathook.core.outcome import NOTHING, Decision, Outcome
 from boathook.errors import Blocked, HookError
+from boathook.inprocess.cancellation import count_cancellations
 from boathook.inprocess.contexts import Context, StopContext, SubagentContext
 from boathook.inprocess.hook_types import OnFailure
 from boathook.inprocess.matching import Match, list_exact_names
@@ -245,20 +246,11 @@ def read_failure(name: str, error: BaseException) -> Exception:
         if isinstance(error, Blocked):
             error.add_note(f"raised by the hook '{name}'; to block, return Outcome.block(reason)")
         return error
-    if not isinstance(error, asyncio.CancelledError) or _is_being_cancelled():
+    if not isinstance(error, asyncio.CancelledError) or count_cancellations():
         raise error
     failure = HookError(f"the hook '{name}' raised CancelledError, although the run is not being cancelled")
     failure.__cause__ = error
     return failure
-
-
-def _is_being_cancelled() -> bool:
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        # There is no event loop.
-        return False
-    return task is not None and task.cancelling() > 0
 
 
 def handle_failure(layer: Layer, error: Exception, context: Context) -> tuple[Outcome, Context]:

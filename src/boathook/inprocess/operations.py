@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,15 +28,42 @@ Permit = Callable[[ToolContext], Awaitable[tuple[Outcome, ToolContext]]]
 
 
 class DecidedCall:
-    """A call as hooks left it, and these hooks: while its operation runs, a guarded function in there does not ask them again."""
+    """A call as hooks left it, and these hooks: while its operation runs, a guarded function in there does not ask them again.
 
-    __slots__ = ("context", "is_over", "stack")
+    That counts once, because hooks decided about one call.
+    """
+
+    __slots__ = ("_uses", "context", "is_over", "stack")
 
     def __init__(self, stack: Stack, context: ToolContext) -> None:
         self.stack, self.context, self.is_over = stack, context, False
+        self._uses = [self]
+
+    def use_up(self) -> bool:
+        """Use up the decision; False if a call before did."""
+        try:
+            # In one step, because threads may call at once.
+            self._uses.pop()
+        except IndexError:
+            return False
+        return True
 
 
 DECIDED_CALL: ContextVar[DecidedCall | None] = ContextVar("decided call", default=None)
+
+
+@contextmanager
+def hand_on_decision(decided: DecidedCall) -> Iterator[None]:
+    """Let a guarded function in this block use a decision that was used up: it is the same call."""
+    outer, inner = DECIDED_CALL.get(), DecidedCall(decided.stack, decided.context)
+    DECIDED_CALL.set(inner)
+    try:
+        yield
+    finally:
+        # A task that was started in the block, and that goes on, has a copy of the variable.
+        inner.is_over = True
+        # Not `reset`: what is closed late may be closed in another context.
+        DECIDED_CALL.set(outer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +85,11 @@ async def run_tool(
     memory: CallMemory | None = None,
     passes: tuple[type[BaseException], ...] = (),
     report: Report | None = None,
+    find_late_refusal: Callable[[], Outcome | None] | None = None,
 ) -> Outcome[ToolContext]:
     # In an event loop the operation may be async. `permit` decides about calls that no hook allowed. Errors in `passes` are not
-    # failures of the tool. `report` gets the outcome of a stream, which ends after this.
+    # failures of the tool. `report` gets the outcome of a stream, which ends after this. `find_late_refusal` is asked last: a run
+    # may end while hooks decide.
 
     raised_at_once: tuple[type[BaseException], ...] = (Stopped, *passes)
 
@@ -69,6 +98,9 @@ async def run_tool(
             outcome, final = await _request_permission(stack, permit, final)
             if outcome.is_blocked:
                 return outcome.replace(context=final)
+        refusal = None if find_late_refusal is None else find_late_refusal()
+        if refusal is not None:
+            return refusal.replace(context=final)
         if memory is not None and not memory.claim(context):
             return Outcome.block(ANSWER_IS_TAKEN).replace(context=final)
         started = time.perf_counter()
@@ -112,21 +144,15 @@ async def _call_operation(
     operation: Callable[[ToolCall], Any],
     raised_at_once: tuple[type[BaseException], ...],
 ) -> tuple[Any, Exception | None]:
-    outer, decided = DECIDED_CALL.get(), DecidedCall(stack, final)
-    DECIDED_CALL.set(decided)
     try:
-        result = operation(ToolCall(final.name, thaw_arguments(final.args), final.call_id))
-        return await driver.resolve(result) if driver.in_loop else result, None
+        with hand_on_decision(DecidedCall(stack, final)):
+            result = operation(ToolCall(final.name, thaw_arguments(final.args), final.call_id))
+            return await driver.resolve(result) if driver.in_loop else result, None
     except raised_at_once:
         # The end of the run is not a failure of the tool.
         raise
     except Exception as error:  # noqa: BLE001  (the error is the result)
         return None, error
-    finally:
-        # A task that the operation started, and that goes on, has a copy of the variable.
-        decided.is_over = True
-        # Not `reset`: what is closed late may be closed in another context.
-        DECIDED_CALL.set(outer)
 
 
 def _refuse_tool_itself(operation: Callable[..., Any], args: Mapping[str, Any], error: Exception) -> None:

@@ -70,9 +70,11 @@ class RunFlow:
             await self.end_turn()
         if run.subagent is not None:
             return await self._begin_subagent(context)
-        begun = await self.begin()
-        if not begun.proceeds or run.is_stopped:
-            refusal = (begun.decision, begun.reasons) if not begun.proceeds else run.refusal
+        session_outcome = await self.begin()
+        if not session_outcome.proceeds or run.is_stopped:
+            refusal = (
+                (session_outcome.decision, session_outcome.reasons) if not session_outcome.proceeds else run.refusal
+            )
             return RunOutcome(run.complete_context(context), *refusal)
         outcome = await self.fire(context)
         if outcome.proceeds:
@@ -86,11 +88,11 @@ class RunFlow:
         if refusal[0] >= Decision.BLOCK:
             return RunOutcome(given, *refusal)
         name, task = run.subagent, run.task or context.prompt
-        begun = await self.fire(SubagentContext.on_start(name, task, type=name))
-        if begun.proceeds:
+        start_outcome = await self.fire(SubagentContext.on_start(name, task, type=name))
+        if start_outcome.proceeds:
             run.mark_turn_begun(task)
-        texts = {"additional_context": begun.additional_context, "messages": begun.messages}
-        return RunOutcome(run.complete_context(context, **texts), begun.decision, begun.reasons)
+        texts = {"additional_context": start_outcome.additional_context, "messages": start_outcome.messages}
+        return RunOutcome(run.complete_context(context, **texts), start_outcome.decision, start_outcome.reasons)
 
     async def begin_step(self) -> RunOutcome[StepContext]:
         """Begin a step, which is a request to the model and the calls that it makes; the step before it ends.
@@ -146,6 +148,7 @@ class RunFlow:
                 memory=opened.memory,
                 passes=passes,
                 report=run.accept_stream,
+                find_late_refusal=lambda: run.find_late_refusal(opened.turn),
             )
         except AskLater as later:
             return run.keep_question(opened, later)
@@ -189,6 +192,8 @@ class RunFlow:
         except BaseException:
             run.close_call(opened, is_over=True)
             raise
+        refusal = None if outcome.is_blocked else run.find_late_refusal(opened.turn)
+        outcome = outcome if refusal is None else refusal.replace(context=outcome.context)
         decided = make_tool_outcome(outcome, has_run=False)
         # Texts of a call that is made come with its result.
         if not is_made:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import secrets
 import threading
 import time
@@ -15,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from boathook.core.json_text import dumps, is_same_json
+from boathook.core.json_text import is_same_json
 from boathook.core.outcome import DEFAULT_STOP_REASON, Decision, Outcome
 from boathook.errors import BoathookError, HookError, Stopped
 from boathook.inprocess.call_memory import ANSWER_IS_TAKEN, AskLater, CallMemory, find_changed_values
@@ -38,11 +37,16 @@ _RunT = TypeVar("_RunT", bound="RunState[Any]")
 _MAX_WAITING_RUNS = _MAX_MESSAGES = 1024
 _TEXTS = ("additional_context", "messages")
 _HAS_ENDED = "the run has ended: make a new one with hooks.run(…)"
+_ENDED_MEANWHILE = "the {} ended before hooks had decided about this call"
 _IS_BEGINNING = "the session is just beginning: its hooks have not decided about it yet"
 _IS_OUTSIDE = (
     "the guarded function '%s' was called outside of every run of its hooks although one is open, so it belongs to none: a stop of "
     "the run does not hold for it. If the call belongs to a run, take over its context in the thread: "
     "pool.submit(contextvars.copy_context().run, function)"
+)
+_IS_OTHER_ANSWER = (
+    "a person's answer about the call of '%s' (%s) does not count: it is for hooks that were changed since, or for a bridge with "
+    "other options. The hooks of this run decide about the call, and may ask again"
 )
 _HAS_NOT_BEGUN = "the session has not begun, because its hooks failed: begin it again with a prompt"
 
@@ -54,6 +58,8 @@ class OpenCall:
     call: ToolCall
     context: ToolContext
     memory: CallMemory
+    # The turn in which it was opened, 0 if none was open.
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,12 @@ class RunState(Generic[StateT]):
     """What a run carries from event to event. Safe for threads and tasks."""
 
     refused_by: tuple[int | str, ...]
+    # How many turns have begun.
+    _turn_count = 0
+    # Whether approvals that come before a question are for questions of another run, with other hooks or options.
+    must_ask_again = False
+    # The calls for which that was reported.
+    _other_answers: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -184,8 +196,8 @@ class RunState(Generic[StateT]):
         self._started_calls: dict[str, StartedCall] = {}
         self._refused_calls: dict[str, StartedCall] = {}
         self._asked_calls: dict[int, tuple[ToolCall, str]] = {}
-        # Answers that came before their question, by the id of the call: its digest, and what the person said.
-        self._answers: dict[str, tuple[str, bool, str]] = {}
+        # Answers that came before their question, by the id of the call.
+        self._answers: dict[str, CallMemory] = {}
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -338,6 +350,7 @@ class RunState(Generic[StateT]):
     def mark_turn_begun(self, prompt: str) -> None:
         with self._lock:
             self.is_turn_open, self.refused_stops, self.refused_by, self.step_count = True, 0, (), 0
+            self._turn_count += 1
             self._turn_time, self._prompt, self._final_text = time.monotonic(), prompt, None
 
     def mark_turn_ended(self, text: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -444,10 +457,10 @@ class RunState(Generic[StateT]):
         with self._lock:
             memory = self._memories.get(call.id)
             if memory is None or not memory.is_about(call.name, call.args):
-                memory = self._memories[call.id] = CallMemory(call.name, call.args)
                 answer = self._answers.pop(call.id, None)
-                if answer is not None and answer[0] == _make_digest(call):
-                    memory.permission, memory.comment = answer[1:]
+                is_answered = answer is not None and answer.is_about(call.name, call.args)
+                memory = answer if answer is not None and is_answered else CallMemory(call.name, call.args)
+                self._memories[call.id] = memory
             if memory.is_being_made and memory.permission is None:
                 # Another call that is the same in all: what hooks decided is about that one. Its question would have the same id.
                 memory, can_ask = CallMemory(call.name, call.args), False
@@ -458,7 +471,21 @@ class RunState(Generic[StateT]):
             if is_made and refused is not None and refused.is_about(call.name, call.args):
                 # It is made again, perhaps because a person has answered: what was noted about it does not count any more.
                 del self._refused_calls[call.id]
-        return OpenCall(given, call, context, memory)
+        return OpenCall(given, call, context, memory, self.open_turn)
+
+    @property
+    def open_turn(self) -> int:
+        """Return the number of the turn that is open, 0 if none is."""
+        return self._turn_count if self.is_turn_open else 0
+
+    def find_late_refusal(self, turn: int) -> Outcome | None:
+        """Return why a call of a turn must not be made any more, although hooks let it; None if it may be made."""
+        if self.is_stopped:
+            return Outcome.stop(self.stop_reason)
+        if self.has_ended:
+            return Outcome.block(_ENDED_MEANWHILE.format("run"))
+        # A call that was opened in no turn belongs to the run.
+        return Outcome.block(_ENDED_MEANWHILE.format("turn")) if turn and turn != self.open_turn else None
 
     @contextmanager
     def keep_call_open(self) -> Iterator[None]:
@@ -489,9 +516,12 @@ class RunState(Generic[StateT]):
                 self._asked_calls.pop(id(opened.given), None)
 
     def keep_question(self, opened: OpenCall, later: AskLater) -> ToolOutcome:
-        """Return the question of a call; the memory of the call waits for the answer."""
-        self.close_call(opened)
+        """Return the question of a call; the memory of the call waits for the answer. An end meanwhile is a block."""
+        refusal = self.find_late_refusal(opened.turn)
+        self.close_call(opened, is_over=refusal is not None)
         self.note_refused(opened.context, later.context)
+        if refusal is not None:
+            return make_tool_outcome(refusal.replace(context=later.context), has_run=False)
         with self._lock:
             token = opened.memory.token or secrets.token_urlsafe(24)
             opened.memory.token = token
@@ -529,7 +559,7 @@ class RunState(Generic[StateT]):
         """Return the token of the open question about a call, for hosts that know only the call; "" if there is none."""
         with self._lock:
             memory = self._memories.get(call.id)
-            return memory.token if memory is not None and memory.is_about(call.name, call.args) else ""
+            return memory.token if memory is not None and memory.looks_like(call.name, call.args) else ""
 
     def answer_call(self, call: ToolCall, *, is_allowed: bool, reason: str = "") -> None:
         """Do what `answer` does, without a token, for hosts that know which call a person was asked about.
@@ -539,10 +569,21 @@ class RunState(Generic[StateT]):
         _check_answer(is_allowed)
         with self._lock:
             memory = self._memories.get(call.id)
-            if memory is not None and memory.is_about(call.name, call.args):
-                memory.settle(is_allowed=is_allowed, comment=reason)
-            elif call.id:
-                self._answers[call.id] = (_make_digest(call), is_allowed, reason)
+            is_asked = memory is not None and memory.asked is not None and memory.looks_like(call.name, call.args)
+            if self.must_ask_again and is_allowed and not is_asked:
+                self.report_other_answer(call)
+                return
+            if memory is None or not memory.is_about(call.name, call.args):
+                memory = CallMemory(call.name, call.args)
+                if call.id:
+                    self._answers[call.id] = memory
+            memory.settle(is_allowed=is_allowed, comment=reason)
+
+    def report_other_answer(self, call: ToolCall) -> None:
+        """Log once for a call that an answer to a question of other hooks does not count."""
+        if call.id not in self._other_answers:
+            self._other_answers = (*self._other_answers, call.id)
+            LOGGER.warning(_IS_OTHER_ANSWER, call.name, call.id)
 
     def note_refused(self, given: ToolContext, context: ToolContext) -> None:
         """Note that a call was refused: no events come after it, even if the host reports its end."""
@@ -607,6 +648,10 @@ class RunState(Generic[StateT]):
                     return calls.pop(call_id)
         return None
 
+    def forget_waiting(self) -> None:
+        """Let nothing find this run any more: another one goes on in its place."""
+        self._waiting.forget(self)
+
     def forget_started_calls(self) -> None:
         """Forget the calls that the host was making: the turn is interrupted, and they have no end."""
         with self._lock:
@@ -637,11 +682,6 @@ class RunState(Generic[StateT]):
 
 def _is_around_tools(layer: Layer) -> bool:
     return layer.kinds is None or any(kind.has_tool for kind in layer.kinds)
-
-
-def _make_digest(call: ToolCall) -> str:
-    text = dumps([call.name, to_json_value(call.args)])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _check_answer(is_allowed: object) -> None:

@@ -13,6 +13,7 @@ from boathook.core.outcome import NOTHING, Outcome, make_unchanged
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import Blocked, HookError
 from boathook.inprocess.call_memory import CallMemory
+from boathook.inprocess.cancellation import await_hook
 from boathook.inprocess.chain import ChainRun, read_terminal_answer, set_context
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
@@ -160,6 +161,13 @@ class Stack:
         has_file_hooks = other.engine is None or other.engine is self.engine
         return has_file_hooks and all(id(layer) in known for layer in other.layers)
 
+    def is_same(self, other: Stack) -> bool:
+        """Whether both have the same hooks in the same order, and ask the same callable."""
+        if self is other:
+            return True
+        is_rest_same = self.engine is other.engine and self.ask is other.ask
+        return is_rest_same and [id(layer) for layer in self.layers] == [id(layer) for layer in other.layers]
+
     def report_no_person(self, context: ToolContext) -> None:
         """Log once in a session how the program can let a person be asked."""
         if context.session_id in self._unasked_sessions or len(self._unasked_sessions) >= _MAX_UNASKED_SESSIONS:
@@ -204,7 +212,7 @@ class Stack:
             return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).run(context)
         for hook, is_async in hooks:
             try:
-                answer = await hook(context) if is_async else hook(context)
+                answer = await await_hook(hook(context)) if is_async else hook(context)
             except asyncio.CancelledError as error:
                 raise read_failure(name_hook(hook), error) from error
             except Blocked as error:

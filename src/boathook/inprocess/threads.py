@@ -217,13 +217,18 @@ async def call_with_timeout(layer: Layer, context: Any, run_rest: RunRest | None
     try:
         async with timeout:
             if run_rest is None:
-                return await layer.hook(context)
-            return await layer.hook(context, _PausingNext(layer, timeout, run_rest))
+                answer = await layer.hook(context)
+            else:
+                answer = await layer.hook(context, _PausingNext(layer, timeout, run_rest))
     except TimeoutError as error:
         # The hook, or what it handed on, may raise a TimeoutError of its own.
         if not timeout.expired():
             raise
         raise make_timeout_error(layer) from error
+    if timeout.expired():
+        # The hook caught the cancellation, and answered too late.
+        raise make_timeout_error(layer)
+    return answer
 
 
 class _PausingNext:

@@ -156,13 +156,13 @@ class LangChain(Adapter):
 
     @contextmanager
     def leave_bridge(self) -> Iterator[None]:
-        from boathook.bridges.langchain import _handler_of_runs
+        from boathook.bridges.langgraph_runs import handler_of_runs
 
-        token = _handler_of_runs.set(None)
+        token = handler_of_runs.set(None)
         try:
             yield
         finally:
-            _handler_of_runs.reset(token)
+            handler_of_runs.reset(token)
 
     def build_handoff(self, plan: AgentPlan, helper: AgentPlan, options: Mapping[str, Any] | None) -> Any:
         @tool
