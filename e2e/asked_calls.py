@@ -36,7 +36,7 @@ END = Step("stop", text="All is done.")
 IS_DENIED, IS_UNANSWERED = "A person denied this call", "This is not consent"
 IS_SILENT = "No person answered an earlier question of this session"
 # Why the process that waits refuses the answers of the agent itself.
-BELOW_AGENT, WITH_VARIABLES = "it was started by the agent that asks", "it runs below an agent"
+BELOW_AGENT, WITH_VARIABLES = "it was started by the agent that asks", "it was started by an agent"
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ def test_a_page_that_was_not_started_by_a_person_decides_nothing(project: Scratc
 def test_a_page_below_an_agent_has_no_terminal_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(name for setup in list_setups() for name in setup.agent_variables)
     monkeypatch.setenv(name, "1")
-    assert "below an agent" in open_page_terminal().obstacle
+    assert "by an agent" in open_page_terminal().obstacle
 
 
 # Questions

@@ -79,7 +79,7 @@ def test_a_process_of_an_agent_or_without_a_terminal_gets_no_address(project: Sc
     with start_page(project, "--no-open") as process:
         read_address(process)
         code, text = open_at_terminal(project, CLAUDECODE="1")
-        assert (code, "it runs below an agent (CLAUDECODE)" in " ".join(text.split())) == (1, True), text
+        assert (code, "it was started by an agent (CLAUDECODE)" in " ".join(text.split())) == (1, True), text
         # No variable of an agent, no terminal: a job in the background.
         done = subprocess.run(
             project.make_argv("page", "--open"), capture_output=True, text=True, start_new_session=True, check=False,

@@ -184,7 +184,7 @@ def test_a_source_of_needs_that_fails_is_named_and_hides_nothing_else(
     monkeypatch.setattr(needs, "NEED_SOURCES", {"The moon": fail_later, **needs.NEED_SOURCES})
     with serve_context() as page:
         shown = page.show("now")
-        assert "The moon could not be looked at" in shown.text
+        assert "The moon could not be checked" in shown.text
         assert "ValueError: an odd <b>text</b>" in shown.text
         assert "<b>" not in shown.html
         assert "found before" in shown.text

@@ -204,7 +204,10 @@ def test_a_no_counts_while_a_program_asks_about_a_yes(project, asking):
 def test_only_one_yes_is_checked_at_a_time(project, asking):
     call, ask_id, _, _ = asking()
     code, text = answer(project, ask_id)
-    assert (code, "another yes is being checked" in text) == (1, True), text
+    assert (code, "the second factor of another answer is being checked. Wait for that, then try again" in text) == (
+        1,
+        True,
+    ), text
     call.kill("agent")
 
 

@@ -39,14 +39,17 @@ def make_peer(*line: ProcessFacts, **fields) -> PeerFacts:
     [
         (make_peer(PERSON, OUTER), ""),
         (make_peer(PERSON, OUTER, user=os.geteuid() + 1), "it runs as another user"),
-        (make_peer(), "it cannot be looked at"),
+        (make_peer(), "the system does not show which process it is"),
         (make_peer(PERSON, AGENT, SHELL), "it was started by the agent that asks"),
         (make_peer(PERSON, SHELL), "it was started by the agent that asks"),
         (make_peer(AGENT.replace(terminal=34817)), "it was started by the agent that asks"),
         # Another process that has the number of the agent now.
         (make_peer(PERSON, AGENT.replace(start=1)), ""),
-        (make_peer(PERSON, evidence=AgentEvidence("codex", 7)), "it runs below an agent (codex)"),
-        (make_peer(PERSON, evidence=AgentEvidence(variables=("GEMINI_CLI",))), "it runs below an agent (GEMINI_CLI)"),
+        (make_peer(PERSON, evidence=AgentEvidence("codex", 7)), "it was started by an agent (codex)"),
+        (
+            make_peer(PERSON, evidence=AgentEvidence(variables=("GEMINI_CLI",))),
+            "it was started by an agent (GEMINI_CLI)",
+        ),
         (make_peer(PERSON.replace(terminal=0)), "it has no terminal"),
     ],
 )

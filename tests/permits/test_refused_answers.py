@@ -30,9 +30,9 @@ def test_a_refused_answer_is_in_the_record_of_its_question(project):
     assert answer(project, ask_id, typed="no")[0] == 0
     assert call.finish()["decision"] == "block"
     (record,) = read_records(project, "answered")
-    assert (record["result"], record["refused"]) == ("denied", ["it runs below an agent (CLAUDECODE)"])
+    assert (record["result"], record["refused"]) == ("denied", ["it was started by an agent (CLAUDECODE)"])
     shown = " ".join(project.run("log", "--all").stdout.split())
-    assert "An answer of a process was refused: it runs below an agent (CLAUDECODE)" in shown
+    assert "An answer of a process was refused: it was started by an agent (CLAUDECODE)" in shown
 
 
 def test_a_question_without_refused_answers_has_none_on_record(project):

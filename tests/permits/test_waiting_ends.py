@@ -265,7 +265,7 @@ def test_a_person_below_the_marks_of_an_agent_is_refused(project):
     set_up(project, WAIT)
     call = WaitingCall(project)
     code, text = answer(project, call.find_question(), CLAUDECODE="1")
-    assert (code, "it runs below an agent (CLAUDECODE)" in text) == (1, True), text
+    assert (code, "it was started by an agent (CLAUDECODE)" in text) == (1, True), text
     call.kill("run")
 
 
@@ -280,7 +280,7 @@ def test_questions_that_others_could_have_written_are_not_shown(project):
     path.write_text(path.read_text().replace("rm -rf build", "ls"))
     # The digest is that of what is shown, so the process that waits refuses it.
     code, text = answer(project, ask_id)
-    assert (code, "it is for another call" in text) == (1, True), text
+    assert (code, "the answer is for another call" in text) == (1, True), text
     call.kill("run")
 
 
@@ -294,7 +294,7 @@ def test_an_answer_to_a_question_that_was_rewritten_is_void(project, shown, othe
     assert shown in text
     path.write_text(text.replace(shown, other))
     code, text = answer(project, ask_id)
-    assert (code, "it is for another call" in text) == (1, True), text
+    assert (code, "the answer is for another call" in text) == (1, True), text
     call.kill("run")
 
 

@@ -57,9 +57,7 @@ _OWN_TERMINAL = "Run this in a terminal of your own"
 @click.command("asks")
 @click.argument("id", metavar="[ID]", required=False)
 @click.option("--watch", "is_watching", is_flag=True, help="Stay, and show each question as it comes.")
-@click.option(
-    "--end", "is_end", is_flag=True, help="Ask again about the call of ID, which is allowed again for a while."
-)
+@click.option("--end", "is_end", is_flag=True, help="Stop allowing the call of ID without a question.")
 @click.option("--json", "as_json", is_flag=True, help="List the questions for a program; nothing is answered.")
 @click.option("--count", "is_count", is_flag=True, help="Print how many calls wait, and nothing else.")
 @state_option
@@ -142,7 +140,7 @@ def _end_repeat(folder: str, prefix: str) -> int:
     permit = end_repeat(folder, prefix, time.time())
     if permit is None:
         echo(
-            "Nothing was ended: no call, or more than one, is allowed again by this ID. List them: boathook asks",
+            "Nothing was ended: write the ID of one call that is allowed again. List them: boathook asks",
             err=True,
         )
         return 1

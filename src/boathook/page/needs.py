@@ -98,7 +98,7 @@ def _find_safely(subject: str, find: NeedSource, context: PageContext) -> Iterat
         yield from find(context)
     except Exception as error:  # noqa: BLE001  (it must hide neither what the other sources find, nor itself)
         text = f"{explain_error(error)}. Something that needs you may be missing here."
-        yield Need(ERROR, f"{subject} could not be looked at", text, "boathook doctor")
+        yield Need(ERROR, f"{subject} could not be checked", text, "boathook doctor")
 
 
 def explain_error(error: Exception) -> str:

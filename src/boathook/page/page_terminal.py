@@ -44,7 +44,7 @@ def open_page_terminal() -> PageTerminal:
     """Look at where the page was started: an agent above it counts also if that ends later."""
     evidence = find_agent(os.environ, list_ancestors(), list_setups())
     if evidence is not None:
-        return PageTerminal(f"the page was started below an agent ({evidence.text})")
+        return PageTerminal(f"the page was started by an agent ({evidence.text})")
     return PageTerminal("" if _has_terminal() else "the page was not started in a terminal", _has_terminal)
 
 

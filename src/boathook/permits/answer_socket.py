@@ -205,7 +205,7 @@ class AnswerSocket:
         if time.monotonic() >= end:
             return "the answer came too late"
         if answer.is_yes and self._check is not None:
-            return "another yes is being checked"
+            return "the second factor of another answer is being checked. Wait for that, then try again"
         result = judge.take(peer.connection, answer)
         if isinstance(result, str):
             return result

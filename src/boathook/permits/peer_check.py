@@ -117,11 +117,11 @@ def find_refusal(peer: PeerFacts, agent: AgentProcesses) -> str:
     if peer.user != os.geteuid():
         return "it runs as another user"
     if not peer.line:
-        return "it cannot be looked at"
+        return "the system does not show which process it is"
     if {one.identity for one in peer.line} & {one.identity for one in agent.inner}:
         return "it was started by the agent that asks"
     if peer.evidence is not None:
-        return f"it runs below an agent ({peer.evidence.text})"
+        return f"it was started by an agent ({peer.evidence.text})"
     if not peer.terminal:
         return "it has no terminal"
     if peer.terminal in agent.list_terminals():

@@ -246,7 +246,7 @@ class _Wait:
     def take(self, connection: socket.socket, answer: PersonAnswer) -> str | AskpassRun:
         """Take an answer; return "", why it does not count, or the program that asks the person about it."""
         if (answer.id, answer.digest) != (self._waiting.id, self._waiting.digest):
-            return "it is for another call"
+            return "the answer is for another call"
         # Again, because some time may have passed.
         if refusal := self.look(connection):
             return refusal

@@ -11,6 +11,7 @@ import errno
 import os
 import socket
 import stat
+import struct
 import time
 from contextlib import suppress
 from itertools import islice
@@ -33,7 +34,7 @@ FILE_ENDING, SOCKET_ENDING = ".json", ".sock"
 ID_CHARS = 32
 # How long the process that waits may take to look at an answer: a program may ask the person.
 ANSWER_CHECK_SECONDS = ASKPASS_SECONDS + 15
-_CONNECT_SECONDS = 1.0
+_CONNECT_SECONDS, _PLACE_SECONDS = 1.0, 10
 _HEX_DIGITS = frozenset("0123456789abcdef")
 _MAX_DEPTH = 1024
 _MAX_TEXT_CHARS = 200
@@ -200,8 +201,9 @@ def _connect(state: str, waiting: WaitingQuestion) -> socket.socket:
     try:
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            # If that process is stopped, and others have taken all places, a connection would never come.
-            connection.settimeout(_CONNECT_SECONDS)
+            # If that process is stopped, and others have taken all places, a place would never come. The system lets this process
+            # wait for one, which a timeout of Python's would not do: in a crowd it would never get one.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _PLACE_SECONDS, 0))
             try:
                 # Through a handle, because the path of a socket may not be long.
                 connection.connect(f"/proc/self/fd/{folder}/{waiting.id}{SOCKET_ENDING}")
