@@ -163,7 +163,8 @@ async function saveFile(path) {
   const download = `boathook-${path.split("?")[0].split("/").pop()}`;
   const link = makeElement("a", { href: URL.createObjectURL(await answer.blob()), download });
   link.click();
-  URL.revokeObjectURL(link.href);
+  // The browser reads it later.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
 function applyForm(form) {
