@@ -209,7 +209,7 @@ def test_a_guard_that_a_work_tree_lacks_is_named_by_list(repository):
     shutil.rmtree(linked / ".agents" / "hooks" / "guard")
     listed = repository.run("list", "--project", str(linked)).stdout
     assert f"not in this checkout: you trusted it in {repository.path}, and this work tree does not have it" in listed
-    assert "end its trust in all work trees with: boathook untrust guard" in listed
+    assert f"end its trust in all work trees with: boathook untrust --project {linked} guard" in listed
 
 
 def test_a_moved_work_tree_is_trusted_if_git_moved_it(repository):
