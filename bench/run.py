@@ -525,8 +525,9 @@ class OpenPage:
         argv = [sys.executable, "-m", "boathook", "page", "--no-open", "--project", str(project)]
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        address = re.search(r"http://(127\.0\.0\.1:\d+)/#t=(\S+)", self.process.stdout.readline())
-        assert address is not None
+        # The address is on the last line.
+        found = (re.search(r"http://(127\.0\.0\.1:\d+)/#t=(\S+)", line) for line in self.process.stdout)
+        address = next(filter(None, found))
         self.host, ticket = address[1], address[2]
         connection = http.client.HTTPConnection(self.host)
         connection.request("POST", "/session", ticket, {"Origin": f"http://{self.host}"})
