@@ -7,12 +7,18 @@ from collections.abc import Awaitable
 from typing import Any
 
 
-def count_cancellations() -> int:
-    """Return how often this task was cancelled; 0 if there is no event loop."""
+def find_task() -> asyncio.Task[Any] | None:
+    """Return the task in which this runs; None if there is none."""
     try:
-        task = asyncio.current_task()
+        return asyncio.current_task()
     except RuntimeError:
-        return 0
+        # There is no event loop.
+        return None
+
+
+def count_cancellations() -> int:
+    """Return how often this task was cancelled; 0 if there is none."""
+    task = find_task()
     return 0 if task is None else task.cancelling()
 
 

@@ -13,7 +13,7 @@ from boathook.core.outcome import NOTHING, Outcome, make_unchanged
 from boathook.core.pattern_search import SearchBudget
 from boathook.errors import Blocked, HookError
 from boathook.inprocess.call_memory import CallMemory
-from boathook.inprocess.cancellation import await_hook
+from boathook.inprocess.cancellation import find_task, raise_caught_cancellation
 from boathook.inprocess.chain import ChainRun, read_terminal_answer, set_context
 from boathook.inprocess.contexts import Context, ToolContext
 from boathook.inprocess.drivers import ASYNC, SYNC, Driver, run_sync
@@ -210,14 +210,21 @@ class Stack:
             hooks = self._find_chain(context).hooks
         if hooks is None:
             return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).run(context)
+        # What `await_hook` does, without a coroutine for each hook.
+        task = find_task()
+        count = 0 if task is None else task.cancelling()
         for hook, is_async in hooks:
             try:
-                answer = await await_hook(hook(context)) if is_async else hook(context)
+                answer = await hook(context) if is_async else hook(context)
             except asyncio.CancelledError as error:
                 raise read_failure(name_hook(hook), error) from error
-            except Blocked as error:
-                read_failure(name_hook(hook), error)
+            except Exception as error:
+                if isinstance(error, Blocked):
+                    read_failure(name_hook(hook), error)
+                await raise_caught_cancellation(count, error)
                 raise
+            if task is not None and task.cancelling() > count:
+                await raise_caught_cancellation(count)
             if answer is not None and answer is not NOTHING:
                 at = _find_next([other for other, _ in hooks], hook)
                 return await self._make_run(context, terminal, ASYNC, can_ask=can_ask).resume(answer, context, at)
