@@ -118,6 +118,24 @@ def test_a_run_that_waits_is_not_found_by_a_bridge_to_another_framework(hooks: H
     assert other.find_waiting_run("s1") is None
 
 
+def test_an_answer_to_earlier_hooks_does_not_count_after_a_run_that_failed_before_it_asked(hooks: Hooks) -> None:
+    bridge = attach("pydantic-ai", hooks)
+    bridge.suspend(bridge.make_run("s1"), "s1")
+    hooks.before_tool(lambda context: None)
+    bridge.refuse_other_answers(first := bridge.make_run("s1", can_ask=True), "s1")
+    first.end(error=ValueError("the framework failed"))
+    for _ in range(2):
+        bridge.refuse_other_answers(run := bridge.make_run("s1", can_ask=True), "s1")
+        run.answer_call(LS, is_allowed=True)
+        assert run.tool(LS, pytest.fail).ask is not None
+    # Now it is asked by the hooks of now.
+    bridge.suspend(run, "s1")
+    assert bridge.find_waiting_run("s1") is run
+    bridge.refuse_other_answers(run, "s1")
+    run.answer_call(LS, is_allowed=True)
+    assert run.tool(LS, lambda call: "ran").has_run
+
+
 def test_a_refusal_counts_although_other_hooks_asked(hooks: Hooks) -> None:
     bridge = attach("pydantic-ai", hooks)
     bridge.suspend(bridge.make_run("s1"), "s1")

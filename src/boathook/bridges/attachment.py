@@ -117,6 +117,9 @@ class Attachment:
 
     def suspend(self, run: AgentRun, key: str) -> None:
         """Keep a run that waits for a person. Only a bridge with the same hooks and the same options finds it by the key."""
+        if stale := self.hooks.find_run(_make_stale_key(self, key)):
+            # The person is asked by the hooks of now.
+            stale.forget_waiting()
         run.suspend(_make_own_key(self, key))
         run.suspend(_make_shared_key(self, key))
 
@@ -132,13 +135,15 @@ class Attachment:
     def refuse_other_answers(self, run: AgentRun, key: str) -> None:
         """Let a new run ask again if another one waits under the key: a person has answered the questions of other hooks."""
         stale = self.hooks.find_run(_make_own_key(self, key))
-        other = stale or self.hooks.find_run(_make_shared_key(self, key))
+        known = self.hooks.find_run(_make_stale_key(self, key))
+        other = stale or known or self.hooks.find_run(_make_shared_key(self, key))
         if other is None or other is run:
             return
         run.must_ask_again = True
         if stale is not None:
-            # The new run goes on in its session.
+            # The new run goes on in its session. If it fails before it has asked, the next one must ask, too.
             stale.forget_waiting()
+            stale.suspend(_make_stale_key(self, key))
 
     def check_names(self, tools: Iterable[str]) -> None:
         """Raise BridgeError if names=, arguments= or match= has a mistake, now that the tools of an agent are known.
@@ -242,6 +247,10 @@ class Attachment:
 
 def _make_own_key(attachment: Attachment, key: str) -> str:
     return f"{attachment.options_key} {key}"
+
+
+def _make_stale_key(attachment: Attachment, key: str) -> str:
+    return f"stale {_make_own_key(attachment, key)}"
 
 
 def _make_shared_key(attachment: Attachment, key: str) -> str:
