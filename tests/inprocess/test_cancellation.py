@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boathook import Decision, Hooks, HookTimeout, Outcome, ToolCall
+from boathook import Decision, HookError, Hooks, HookTimeout, Outcome, ToolCall
 
 LS = ToolCall("list", {"where": "."}, "c1")
 FAILURES = ("raise", "block", "allow")
@@ -224,3 +224,38 @@ def test_the_error_of_a_tool_reaches_the_caller_as_it_is(error, way, add):
     with pytest.raises(type(error)) as raised:
         call_tool()
     assert raised.value is error
+
+
+@pytest.mark.parametrize("call", ["run", "stack"])
+def test_middleware_that_was_cancelled_cannot_hand_on_the_call_later(call):
+    hooks, errors = Hooks(), []
+
+    @hooks.before_tool
+    async def around(context, next):  # noqa: A002
+        async def go_on_later() -> None:
+            is_waiting.set()
+            await may_go_on.wait()
+            try:
+                await next(context)
+            except HookError as error:
+                errors.append(str(error))
+
+        tasks.append(asyncio.ensure_future(go_on_later()))
+        return await asyncio.shield(tasks[0])
+
+    async def play() -> None:
+        nonlocal is_waiting, may_go_on
+        is_waiting, may_go_on = asyncio.Event(), asyncio.Event()
+        caller = asyncio.ensure_future(CALLS[call](hooks))
+        await is_waiting.wait()
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        may_go_on.set()
+        await tasks[0]
+
+    is_waiting = may_go_on = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+    asyncio.run(play())
+    assert len(errors) == 1
+    assert "after it had ended" in errors[0]

@@ -171,6 +171,7 @@ class ChainRun:
                 return NOTHING, context, False
             conclusion = rest.conclude(await self._driver.call_middleware(layer, context, run_rest))
         except (Exception, asyncio.CancelledError) as raised:
+            rest.close()
             if raised is rest.error:
                 raise
             error = layers.read_failure(layer.name, raised)
@@ -282,8 +283,12 @@ class _Rest:
         """Whether an opinion is that of the middleware, not that of the hooks and the operation after it."""
         return (opinion.decision, opinion.all_reasons) != (self._opinion.decision, self._opinion.all_reasons)
 
-    def conclude(self, answer: Any) -> _Conclusion:
+    def close(self) -> None:
+        """Refuse `next` from now on: the middleware has ended, also if it was cancelled."""
         self._is_over = True
+
+    def conclude(self, answer: Any) -> _Conclusion:
+        self.close()
         final = self.final_context
         if self.outcome is not None and answer is self.outcome:
             return self.outcome, final, True
@@ -305,7 +310,6 @@ class _Rest:
         return opinion if opinion.decision else self._opinion, changed, self._was_called or not is_same_moment
 
     def conclude_failure(self, error: Exception) -> _Conclusion:
-        self._is_over = True
         if error is self.error:
             raise error
         opinion, changed = layers.handle_failure(self._layer, error, self.final_context)
