@@ -24,6 +24,8 @@ WRONG_FACTORS = {
     "no table above": '[approvals]\nfactor = "totp"\n',
     "the table above": '[hooks]\nfactor = "totp"\n',
     "a quoted table": '["hooks.approvals"]\nfactor = "totp"\n',
+    "a table of other settings": '[hooks.defaults]\nfactor = "totp"\n',
+    "a table below other settings": '[[hooks.override]]\nname = "x"\napprovals = {factor = "totp"}\n',
     "a list below": '[[guards]]\nmore = [{factor = "totp"}]\n',
 }
 WRONG_ASKS = {
@@ -33,6 +35,8 @@ WRONG_ASKS = {
     "a wrong table": '[hoks]\nask = "deny"\n',
     "no table": 'ask = "deny"\n',
     "another table": '[hooks.approvals]\nask = "deny"\n',
+    "the end of another table": '[hooks]\ndebug = false\n[hooks.defaults]\ntimeout = 5000\nask = "deny"\n',
+    "a list of tables": '[[hooks.override]]\nname = "x"\nask = "deny"\n',
 }
 
 

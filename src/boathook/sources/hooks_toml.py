@@ -38,7 +38,8 @@ _QUESTION_SETTINGS = {
     "ask": "hooks.ask",
     **dict.fromkeys(("approvals", "factor", "askpass"), "hooks.approvals"),
 }
-_TABLES_OF_QUESTIONS = ("hooks", "approvals")
+# Matchers and settings of packs have names of their own.
+_TABLES_OF_SETTINGS = ("hooks", "approvals", "defaults", "projects", "override")
 # Settings hooks take no default but the sandbox.
 KEYS_WITHOUT_DEFAULTS = frozenset(field.key for field in TUNABLE_FIELDS if field.key != SANDBOX_FIELD.key)
 
@@ -99,13 +100,14 @@ def _find_hidden_settings(data: dict[str, Any]) -> dict[str, str]:
 
 
 def _list_unknown_values(data: Any, place: str, fields: tuple[Field, ...]) -> Iterator[tuple[str, Any]]:
-    """Yield the unknown keys of a table, and of those below it in which a question's setting can be."""
+    """Yield the unknown keys of a table, or of several, and of those below."""
     known = {field.key: field for field in fields}
-    for key, value in data.items() if isinstance(data, dict) else ():
-        if key not in known:
-            yield f"{place}{key}", value
-        elif key in _TABLES_OF_QUESTIONS:
-            yield from _list_unknown_values(value, f"{place}{key}.", known[key].fields)
+    for table in data if isinstance(data, list) else [data]:
+        for key, value in table.items() if isinstance(table, dict) else ():
+            if key not in known:
+                yield f"{place}{key}", value
+            elif key in _TABLES_OF_SETTINGS:
+                yield from _list_unknown_values(value, f"{place}{key}.", known[key].fields)
 
 
 def _list_keys(value: Any) -> Iterator[str]:
