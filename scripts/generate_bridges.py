@@ -255,6 +255,8 @@ def write_framework_pages(made: str) -> Iterator[tuple[Path, str]]:
         "  once about a call, such a question is a block.",
         "- An approval counts once in a process. If the program goes on from the same place once more, from a stored state or a",
         "  checkpoint, or in two tasks at once, the person is asked again (langchain, strands) or the call is blocked.",
+        "  In pydantic-ai that holds for one conversation: do not give the same answers to a run with another",
+        "  `conversation_id`, where they count once more.",
         "- `context.state` is what the framework has for a run: pydantic-ai's `RunContext`, the `context` that you gave to",
         "  `Runner.run` of openai-agents, google-adk's `InvocationContext`, agent-framework's `AgentContext`; otherwise None.",
         "- What each framework can and cannot do, and how that was tested: [the matrix](../../reference/bridges.md).",
